@@ -1,0 +1,15 @@
+"""Exact hop distances, PageRank and diffusion to a set of anchors, without an N x N matrix."""
+
+from psgnn.distances.engine import distance_sums, hop_columns, set_columns, shortest_distances
+from psgnn.distances.oracle import DistanceOracle
+from psgnn.distances.propagation import diffusion_columns, pagerank_columns
+
+__all__ = [
+    "DistanceOracle",
+    "diffusion_columns",
+    "distance_sums",
+    "hop_columns",
+    "pagerank_columns",
+    "set_columns",
+    "shortest_distances",
+]

@@ -1,0 +1,207 @@
+"""Columns of exact hop distances: which kernel, how many threads, which dtype."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from psgnn.distances.kernels import (
+    DONE,
+    LANES,
+    NO_CUTOFF,
+    TOO_DEEP,
+    TOO_SLOW,
+    bitset_bfs,
+    queue_columns,
+    queue_sums,
+)
+from psgnn.errors import InputError
+from psgnn.graph import Adjacency, IntArray
+
+if TYPE_CHECKING:
+    import torch
+
+Hops = npt.NDArray[np.int16]  # -1 = unreachable or beyond the cutoff
+CompactHops = npt.NDArray[Any]  # uint8 with 255 for -1, or int16 where a distance exceeds 254
+
+QUEUE_LANES = 8  # lanes of one unit of work on graphs of large diameter
+_NO_SUMS: npt.NDArray[np.float64] = np.empty((0, 0))
+_NO_HOPS: Hops = np.empty((0, 0), np.int16)
+
+
+def shortest_distances(
+    edge_index: torch.Tensor,
+    sources: torch.Tensor | None = None,
+    *,
+    num_nodes: int | None = None,
+    cutoff: int | None = None,
+) -> torch.Tensor:
+    r"""Exact hop distances :math:`d(v, s)` from every node to each source, direction of edges ignored.
+
+    Args:
+        edge_index: ``[2, *]`` edges, in one or both directions.
+        sources: ``[S]`` node ids; all nodes if None.
+        num_nodes: N; the largest id plus one if None.
+        cutoff: hops beyond which a node counts as unreachable.
+
+    Returns:
+        int16 tensor ``[N, S]``; -1 = unreachable or beyond the cutoff.
+
+    >>> import torch
+    >>> shortest_distances(torch.tensor([[0, 1], [1, 2]]), torch.tensor([0]), num_nodes=4).T
+    tensor([[ 0,  1,  2, -1]], dtype=torch.int16)
+    """
+    import torch
+
+    adjacency = Adjacency.from_edge_index(edge_index, num_nodes)
+    if sources is None:
+        nodes = np.arange(adjacency.num_nodes)
+    else:
+        nodes = check_nodes(torch.as_tensor(sources).cpu().numpy(), adjacency.num_nodes, "source")
+    check_memory(adjacency.num_nodes * nodes.size * 2, f"distances to {nodes.size} sources")
+    return torch.from_numpy(hop_columns(adjacency, nodes, cutoff=cutoff))
+
+
+def check_nodes(nodes: npt.NDArray[Any], num_nodes: int, role: str) -> IntArray:
+    """The node ids as int64, or an error that names the first one outside the graph."""
+    nodes = np.atleast_1d(nodes)
+    if nodes.ndim != 1 or (nodes.size and not np.issubdtype(nodes.dtype, np.integer)):
+        raise InputError(f"{role}s must be integer node ids of shape [K], found {nodes.dtype} {nodes.shape}")
+    wrong = nodes[(nodes < 0) | (nodes >= num_nodes)]
+    if wrong.size:
+        raise InputError(f"{role} {wrong[0]} is not a node; the graph has the nodes 0..{num_nodes - 1}")
+    return nodes.astype(np.int64)
+
+
+def check_memory(needed: int, purpose: str) -> None:
+    """Refuse a result that does not fit half of this machine's memory, instead of being killed over it."""
+    limit = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2
+    if needed > limit:
+        raise InputError(
+            f"{purpose} need {needed / 2**30:.1f} GiB, more than half of this machine's memory; "
+            "ask for fewer sources at a time"
+        )
+
+
+def num_threads() -> int:
+    """Cores that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def run_threads(work: Callable[[int], Any], pieces: Iterable[int]) -> list[Any]:
+    """Call ``work(piece)`` for every piece on all cores; the kernels release the interpreter lock."""
+    pieces = list(pieces)
+    if len(pieces) < 2 or num_threads() < 2:
+        return [work(piece) for piece in pieces]
+    with ThreadPoolExecutor(min(num_threads(), len(pieces))) as pool:
+        return list(pool.map(work, pieces))
+
+
+def hop_columns(adjacency: Adjacency, nodes: IntArray, *, cutoff: int | None = None) -> Hops:
+    """Hops from every node to each of `nodes`, ``[N, S]``."""
+    return set_columns(adjacency, nodes, np.arange(nodes.size + 1), cutoff=cutoff)
+
+
+def set_columns(
+    adjacency: Adjacency, nodes: IntArray, starts: IntArray, *, cutoff: int | None = None
+) -> Hops:
+    """Hops from every node to the nearest member of each set, ``[N, L]``.
+
+    Set ``j`` is ``nodes[starts[j]:starts[j + 1]]``; an empty set is unreachable.
+    """
+    hops = np.full((adjacency.num_nodes, starts.size - 1), -1, np.int16)
+    if fill_columns(adjacency, nodes, starts, hops, np.iinfo(np.int16).max, cutoff) == TOO_DEEP:
+        raise InputError("a shortest path is longer than the 32767 hops that int16 holds; pass a cutoff")
+    return hops
+
+
+def compact_columns(adjacency: Adjacency, nodes: IntArray, starts: IntArray) -> CompactHops:
+    """`set_columns` in one byte an entry (255 = unreachable), or in int16 where that is too small."""
+    hops = np.full((adjacency.num_nodes, starts.size - 1), 255, np.uint8)
+    if fill_columns(adjacency, nodes, starts, hops, 254, None) == TOO_DEEP:
+        return set_columns(adjacency, nodes, starts)
+    return hops
+
+
+def expand(hops: CompactHops) -> Hops:
+    """Compact columns as int16 with -1 for unreachable."""
+    if hops.dtype == np.int16:
+        return hops
+    wide = hops.astype(np.int16)
+    wide[hops == 255] = -1
+    return wide
+
+
+def fill_columns(
+    adjacency: Adjacency,
+    nodes: IntArray,
+    starts: IntArray,
+    out: npt.NDArray[Any],
+    deepest: int,
+    cutoff: int | None = None,
+) -> int:
+    """Write the hops to each set into `out` ``[N, L]``, prefilled with the mark of "unreachable".
+
+    The first 64 lanes are the probe: they run bit-parallel and give up on a graph whose diameter is so
+    large that one queue a lane is faster. Returns DONE or TOO_DEEP.
+    """
+    if cutoff is not None and cutoff < 0:
+        raise InputError(f"cutoff must be 0 or more hops, found {cutoff}")
+    limit = NO_CUTOFF if cutoff is None else cutoff
+    num_lanes = starts.size - 1
+    csr = adjacency.indptr, adjacency.indices
+
+    def bit_parallel(first: int, probe: bool = False) -> int:
+        last = min(first + LANES, num_lanes)
+        lanes = np.repeat(np.arange(last - first), np.diff(starts[first : last + 1]))
+        members = nodes[starts[first] : starts[last]]
+        return int(bitset_bfs(*csr, members, lanes, out, first, deepest, limit, probe, _NO_SUMS))
+
+    def one_by_one(first: int) -> int:
+        last = min(first + QUEUE_LANES, num_lanes)
+        return int(queue_columns(*csr, nodes, starts[first : last + 1], out, first, deepest, limit))
+
+    if num_lanes == 0 or adjacency.num_nodes == 0:
+        return DONE
+    state = TOO_SLOW if num_lanes == 1 else bit_parallel(0, probe=True)
+    if state == DONE:
+        states = run_threads(bit_parallel, range(LANES, num_lanes, LANES))
+    elif state == TOO_SLOW:
+        states = run_threads(one_by_one, range(0, num_lanes, QUEUE_LANES))
+    else:
+        states = [state]
+    return TOO_DEEP if TOO_DEEP in states else DONE
+
+
+def distance_sums(adjacency: Adjacency, cutoff: int | None = None) -> npt.NDArray[np.float64]:
+    """Exact sums over all other nodes that reach a node (within the cutoff): hops, 1 / hops, 1; ``[3, N]``.
+
+    All pairs, but never more than 64 columns at a time and no column is written: a node's sum needs only
+    how many lanes reach it on each level.
+    """
+    limit = NO_CUTOFF if cutoff is None else cutoff
+    num_nodes = adjacency.num_nodes
+    csr = adjacency.indptr, adjacency.indices
+    pieces = min(num_threads(), max(1, num_nodes // LANES))
+
+    def block(first: int, sums: npt.NDArray[np.float64], probe: bool = False) -> int:
+        nodes = np.arange(first, min(first + LANES, num_nodes))
+        return int(bitset_bfs(*csr, nodes, nodes - first, _NO_HOPS, 0, NO_CUTOFF, limit, probe, sums))
+
+    wide = block(0, np.zeros((3, num_nodes)), probe=True) == TOO_SLOW if num_nodes else False
+
+    def part(piece: int) -> npt.NDArray[np.float64]:
+        sums = np.zeros((3, num_nodes))
+        if wide:
+            queue_sums(*csr, piece, pieces, limit, sums)
+        else:
+            for first in range(piece * LANES, num_nodes, pieces * LANES):
+                block(first, sums)
+        return sums
+
+    return np.asarray(sum(run_threads(part, range(pieces))))

@@ -1,0 +1,41 @@
+"""The errors that psgnn raises on purpose.
+
+Every message is one line that says what was found, where, and what to do. The command line
+prints it and exits with code 2, so no message may rely on a traceback.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+
+
+class PsgnnError(Exception):
+    """Base of every error that psgnn raises on purpose."""
+
+
+class InputError(PsgnnError, ValueError):
+    """A file, an option or an argument that cannot be used as it is."""
+
+
+class DataError(PsgnnError):
+    """A dataset that is missing, cannot be downloaded or fails its checksum."""
+
+
+class MissingExtraError(PsgnnError, ImportError):
+    """A feature whose optional dependency is not installed."""
+
+    def __init__(self, package: str, extra: str, purpose: str) -> None:
+        super().__init__(f"{purpose} needs {package}: pip install 'psgnn[{extra}]'")
+
+
+def unknown_name(kind: str, found: str, valid: Iterable[str]) -> InputError:
+    """The error for a name that is in no registry, with the nearest valid one.
+
+    >>> str(unknown_name("anchor rule", "degre", ["degree", "load"]))
+    "unknown anchor rule 'degre'; did you mean 'degree'? (valid: degree, load)"
+    """
+    names = sorted(valid)
+    near = difflib.get_close_matches(found, names, n=1, cutoff=0.5)
+    hint = f"; did you mean '{near[0]}'?" if near else ""
+    return InputError(f"unknown {kind} '{found}'{hint} (valid: {', '.join(names)})")

@@ -1,0 +1,90 @@
+"""Linear-time CSR construction, compiled by numba and cached on disk."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+from numba import njit
+
+Csr = tuple[npt.NDArray[np.int64], npt.NDArray[np.int32]]
+
+
+@njit(cache=True, nogil=True)
+def bucket_edges(rows: npt.NDArray[np.int64], cols: npt.NDArray[np.int64], num_nodes: int) -> Csr:
+    """Gather directed edges by their row, dropping self-loops; columns keep the order of the input."""
+    indptr = np.zeros(num_nodes + 1, np.int64)
+    for i in range(rows.size):
+        if rows[i] != cols[i]:
+            indptr[rows[i] + 1] += 1
+    for v in range(num_nodes):
+        indptr[v + 1] += indptr[v]
+    indices = np.empty(indptr[num_nodes], np.int32)
+    place = indptr[:-1].copy()
+    for i in range(rows.size):
+        if rows[i] != cols[i]:
+            indices[place[rows[i]]] = cols[i]
+            place[rows[i]] += 1
+    return indptr, indices
+
+
+@njit(cache=True, nogil=True)
+def transpose(indptr: npt.NDArray[np.int64], indices: npt.NDArray[np.int32]) -> Csr:
+    """The transposed CSR; its rows come out sorted."""
+    num_nodes = indptr.size - 1
+    out_indptr = np.zeros(num_nodes + 1, np.int64)
+    for i in range(indices.size):
+        out_indptr[indices[i] + 1] += 1
+    for v in range(num_nodes):
+        out_indptr[v + 1] += out_indptr[v]
+    out = np.empty(indices.size, np.int32)
+    place = out_indptr[:-1].copy()
+    for v in range(num_nodes):
+        for i in range(indptr[v], indptr[v + 1]):
+            out[place[indices[i]]] = v
+            place[indices[i]] += 1
+    return out_indptr, out
+
+
+@njit(cache=True, nogil=True)
+def drop_repeats(indptr: npt.NDArray[np.int64], indices: npt.NDArray[np.int32]) -> Csr:
+    """Keep one of each run of equal entries in the sorted rows."""
+    num_nodes = indptr.size - 1
+    out_indptr = np.zeros(num_nodes + 1, np.int64)
+    out = np.empty(indices.size, np.int32)
+    kept = 0
+    for v in range(num_nodes):
+        for i in range(indptr[v], indptr[v + 1]):
+            if i == indptr[v] or indices[i] != indices[i - 1]:
+                out[kept] = indices[i]
+                kept += 1
+        out_indptr[v + 1] = kept
+    return out_indptr, out[:kept].copy()
+
+
+@njit(cache=True, nogil=True)
+def merge_rows(
+    indptr_a: npt.NDArray[np.int64],
+    indices_a: npt.NDArray[np.int32],
+    indptr_b: npt.NDArray[np.int64],
+    indices_b: npt.NDArray[np.int32],
+) -> Csr:
+    """The union of two CSR matrices with sorted rows, row by row."""
+    num_nodes = indptr_a.size - 1
+    out_indptr = np.zeros(num_nodes + 1, np.int64)
+    out = np.empty(indices_a.size + indices_b.size, np.int32)
+    kept = 0
+    for v in range(num_nodes):
+        i, j = indptr_a[v], indptr_b[v]
+        while i < indptr_a[v + 1] or j < indptr_b[v + 1]:
+            from_a = i < indptr_a[v + 1] and (j == indptr_b[v + 1] or indices_a[i] <= indices_b[j])
+            if from_a:
+                if j < indptr_b[v + 1] and indices_a[i] == indices_b[j]:
+                    j += 1
+                out[kept] = indices_a[i]
+                i += 1
+            else:
+                out[kept] = indices_b[j]
+                j += 1
+            kept += 1
+        out_indptr[v + 1] = kept
+    return out_indptr, out[:kept].copy()

@@ -1,0 +1,46 @@
+"""Graphs and data that many tests share."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import hypothesis
+import hypothesis.strategies as st
+import networkx as nx
+import numpy as np
+import pytest
+from torch_geometric.data import Data
+
+from psgnn.graph import Adjacency, make_data
+
+hypothesis.settings.register_profile("psgnn", deadline=None, derandomize=True, max_examples=50)
+hypothesis.settings.load_profile("psgnn")
+
+
+def adjacency_of(graph: nx.Graph) -> Adjacency:
+    """The adjacency of a networkx graph whose nodes are 0..N-1."""
+    edges = np.array(list(graph.edges), dtype=np.int64).reshape(-1, 2)
+    return Adjacency.from_edges(edges[:, 0], edges[:, 1], graph.number_of_nodes())
+
+
+def data_of(graph: nx.Graph) -> Data:
+    """A PyG Data of a networkx graph, nodes numbered in its own order."""
+    return make_data(adjacency_of(nx.convert_node_labels_to_integers(graph)))
+
+
+@st.composite
+def random_graphs(draw: st.DrawFn, min_nodes: int = 1, max_nodes: int = 40) -> nx.Graph:
+    """Graphs of every density, often disconnected, with isolated nodes."""
+    num_nodes = draw(st.integers(min_nodes, max_nodes))
+    density = draw(st.sampled_from([0.0, 0.02, 0.05, 0.1, 0.3, 0.9]))
+    return nx.gnp_random_graph(num_nodes, density, seed=draw(st.integers(0, 10_000)))
+
+
+@pytest.fixture(scope="session")
+def shared_data() -> Path:
+    """The folder with the real datasets."""
+    folder = os.environ.get("PSGNN_DATA")
+    if not folder or not Path(folder).is_dir():
+        pytest.skip("PSGNN_DATA does not name a folder with the real datasets")
+    return Path(folder).resolve()

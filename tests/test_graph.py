@@ -1,0 +1,62 @@
+from __future__ import annotations
+
+import networkx as nx
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from conftest import adjacency_of, data_of, random_graphs
+from psgnn.errors import InputError
+from psgnn.graph import Adjacency, Union
+
+
+@given(st.lists(st.tuples(st.integers(0, 8), st.integers(0, 8)), max_size=60))
+def test_any_edge_list_gives_the_simple_undirected_graph(edges: list[tuple[int, int]]) -> None:
+    rows, cols = np.array(edges, dtype=np.int64).reshape(-1, 2).T
+    adjacency = Adjacency.from_edges(rows, cols, 9)
+    expected = nx.empty_graph(9)
+    expected.add_edges_from((u, v) for u, v in edges if u != v)
+    assert adjacency.num_edges == expected.number_of_edges()
+    for v in range(9):
+        row = adjacency.indices[adjacency.indptr[v] : adjacency.indptr[v + 1]]
+        assert row.tolist() == sorted(expected[v])
+    assert adjacency.edges().T.tolist() == sorted(sorted(edge) for edge in expected.edges)
+
+
+@given(random_graphs())
+def test_edge_index_goes_both_ways_and_comes_back(graph: nx.Graph) -> None:
+    adjacency = adjacency_of(graph)
+    edge_index = adjacency.edge_index()
+    assert edge_index.shape == (2, 2 * graph.number_of_edges())
+    again = Adjacency.from_edge_index(edge_index[:, edge_index[0] < edge_index[1]], graph.number_of_nodes())
+    assert np.array_equal(again.indptr, adjacency.indptr)
+    assert np.array_equal(again.indices, adjacency.indices)
+
+
+def test_union_shifts_each_graph_to_its_own_nodes() -> None:
+    union = Union.of([data_of(nx.path_graph(3)), data_of(nx.empty_graph(2)), data_of(nx.cycle_graph(3))])
+    assert union.ptr.tolist() == [0, 3, 5, 8]
+    assert union.sizes.tolist() == [3, 2, 3]
+    assert union.graph_of.tolist() == [0, 0, 0, 1, 1, 2, 2, 2]
+    assert union.adjacency.edges().T.tolist() == [[0, 1], [1, 2], [5, 6], [5, 7], [6, 7]]
+
+
+@pytest.mark.parametrize(
+    ("edge_index", "message"),
+    [
+        (torch.tensor([[0, 7], [1, 1]]), "edges name nodes 0..7, but the graph has 3 nodes"),
+        (torch.tensor([[0, -1], [1, 1]]), "edges name nodes -1..1"),
+        (torch.tensor([[0.0], [1.0]]), "must be an integer tensor"),
+        (torch.tensor([0, 1]), "shape"),
+    ],
+)
+def test_edges_that_do_not_fit_are_refused(edge_index: torch.Tensor, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        Adjacency.from_edge_index(edge_index, 3)
+
+
+def test_no_graphs_are_refused() -> None:
+    with pytest.raises(InputError, match="no graph was given"):
+        Union.of([])
