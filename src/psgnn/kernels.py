@@ -1,4 +1,4 @@
-"""Linear-time CSR construction, compiled by numba and cached on disk."""
+"""Linear-time work on CSR graphs, compiled by numba and cached on disk."""
 
 from __future__ import annotations
 
@@ -88,3 +88,31 @@ def merge_rows(
             kept += 1
         out_indptr[v + 1] = kept
     return out_indptr, out[:kept].copy()
+
+
+@njit(cache=True, nogil=True)
+def connected_components(
+    indptr: npt.NDArray[np.int64], indices: npt.NDArray[np.int32]
+) -> npt.NDArray[np.int32]:
+    """The component of every node, ``[N]``, numbered by their first node."""
+    num_nodes = indptr.size - 1
+    labels = np.full(num_nodes, -1, np.int32)
+    queue = np.empty(num_nodes, np.int32)
+    components = 0
+    for start in range(num_nodes):
+        if labels[start] >= 0:
+            continue
+        labels[start] = components
+        queue[0] = start
+        size, head = 1, 0
+        while head < size:
+            v = queue[head]
+            head += 1
+            for i in range(indptr[v], indptr[v + 1]):
+                w = indices[i]
+                if labels[w] < 0:
+                    labels[w] = components
+                    queue[size] = w
+                    size += 1
+        components += 1
+    return labels
