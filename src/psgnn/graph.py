@@ -139,6 +139,13 @@ class Union:
         """Nodes of every graph, ``[G]``."""
         return np.diff(self.ptr)
 
+    def graph(self, g: int) -> Adjacency:
+        """Graph ``g`` by itself, its nodes numbered from 0."""
+        first, last = int(self.ptr[g]), int(self.ptr[g + 1])
+        indptr = self.adjacency.indptr[first : last + 1]
+        indices = self.adjacency.indices[indptr[0] : indptr[-1]] - np.int32(first)
+        return Adjacency(indptr - indptr[0], indices)
+
     @cached_property
     def graph_of(self) -> IntArray:
         """The graph of every node, ``[N]``."""
