@@ -1,24 +1,42 @@
 # make setup   .venv with everything (does nothing when it is up to date)
-# make demo    install, pick anchors and score links on the built-in communities graph
+# make demo    install, then anchors and training-free scores on the built-in communities graph
 # make test    lint, types, architecture and tests: what CI runs (make check is the same)
-# make bench   measure the distance engine against its peers
-# make docs    regenerate the generated parts of docs/
+# make bench   measure the distance engine against its peers (half an hour)
+# make docs    make the generated pages and pictures of docs/ anew
 PYTHON ?= python3
-VENV := .venv
-BIN := $(VENV)/bin
-STAMP := $(VENV)/.installed
-# Processes that run tests side by side.
+BIN := .venv/bin
+STAMP := .venv/.installed
+# Tests that run side by side.
 JOBS ?= 2
 
-.PHONY: setup demo test check bench docs clean
+.PHONY: help setup demo test check bench docs
 .DEFAULT_GOAL := help
 
 help:
-	@sed -n 's/^# //p' Makefile | head -5
+	@sed -n 's/^# make/make/p' Makefile
 
 setup: $(STAMP)
 
 $(STAMP): pyproject.toml constraints.txt
-	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	test -x $(BIN)/python || $(PYTHON) -m venv .venv
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[dev]"
 	touch $(STAMP)
+
+demo: $(STAMP)
+	mkdir -p demo
+	$(BIN)/psgnn anchors communities --method all --plot demo/anchors.png --force
+	$(BIN)/psgnn compare communities --task link --models none --seeds 3
+	@echo "The picture of the anchors is demo/anchors.png"
+
+check test: $(STAMP)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+	$(BIN)/python -m pytest -n $(JOBS)
+
+bench: $(STAMP)
+	$(BIN)/python benchmarks/distances.py --json benchmarks/results/distances.json > /dev/null
+
+docs: $(STAMP)
+	$(BIN)/python docs/build.py

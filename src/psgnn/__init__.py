@@ -1,1 +1,58 @@
-"""psgnn."""
+"""psgnn: Position-Sensing Graph Neural Networks.
+
+The public names load on first use, so that ``import psgnn`` and ``psgnn --help`` import no torch.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from psgnn.anchors import anchor_diagnostics, metric_basis, minimum_dominating_set, select_anchors
+    from psgnn.datasets import load_dataset
+    from psgnn.distances import DistanceOracle, shortest_distances
+    from psgnn.errors import PsgnnError
+    from psgnn.io import read_graph
+    from psgnn.tasks import LinkPrediction, PairClassification
+
+__version__ = "0.1.0"
+
+_MODULE_OF = {
+    "DistanceOracle": "psgnn.distances",
+    "LinkPrediction": "psgnn.tasks",
+    "PairClassification": "psgnn.tasks",
+    "PsgnnError": "psgnn.errors",
+    "anchor_diagnostics": "psgnn.anchors",
+    "load_dataset": "psgnn.datasets",
+    "metric_basis": "psgnn.anchors",
+    "minimum_dominating_set": "psgnn.anchors",
+    "read_graph": "psgnn.io",
+    "select_anchors": "psgnn.anchors",
+    "shortest_distances": "psgnn.distances",
+}
+
+__all__ = [
+    "DistanceOracle",
+    "LinkPrediction",
+    "PairClassification",
+    "PsgnnError",
+    "__version__",
+    "anchor_diagnostics",
+    "load_dataset",
+    "metric_basis",
+    "minimum_dominating_set",
+    "read_graph",
+    "select_anchors",
+    "shortest_distances",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name in _MODULE_OF:
+        return getattr(importlib.import_module(_MODULE_OF[name]), name)
+    raise AttributeError(f"module 'psgnn' has no attribute '{name}'")
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

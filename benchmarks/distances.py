@@ -1,0 +1,328 @@
+"""Hop distances: psgnn against C, SciPy, networkit and networkx, in one run, on the same graphs.
+
+    python benchmarks/distances.py [--quick] [--json FILE] [--markdown FILE]
+
+Every engine answers for the same sources and all answers are compared. An engine that would take too long
+runs on its first few sources and its time is extrapolated (marked ~); one that is not installed is left out
+and named. Times are the best of three runs where a run takes less than a second, of one otherwise; the graph
+is handed to each engine in its own form beforehand, and compiling is not counted.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ctypes
+import json
+import os
+import platform
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numba import njit
+
+import psgnn.distances.engine as engine
+from psgnn.datasets import load_dataset
+from psgnn.distances import hop_columns
+from psgnn.errors import PsgnnError
+from psgnn.graph import Adjacency
+
+Answer = Callable[[np.ndarray], np.ndarray]  # sources [S] -> int16 [N, S]
+BUDGET = 4.0  # seconds that a slow peer may take
+
+
+def grid(rows: int, cols: int) -> Adjacency:
+    """A rows x cols lattice."""
+    ids = np.arange(rows * cols).reshape(rows, cols)
+    tails = np.concatenate([ids[:, :-1].ravel(), ids[:-1].ravel()])
+    heads = np.concatenate([ids[:, 1:].ravel(), ids[1:].ravel()])
+    return Adjacency.from_edges(tails, heads, rows * cols)
+
+
+def power_law(num_nodes: int, num_edges: int, seed: int = 0) -> Adjacency:
+    """Ends of edges drawn with probability proportional to rank^-0.6, nodes in random order."""
+    rng = np.random.default_rng(seed)
+    weight = np.cumsum((np.arange(num_nodes) + 10.0) ** -0.6)
+    ends = np.searchsorted(weight / weight[-1], rng.random((2, num_edges))).clip(max=num_nodes - 1)
+    return Adjacency.from_edges(*rng.permutation(num_nodes)[ends], num_nodes)
+
+
+# --- engines: each takes the graph and returns a function from sources to distances
+
+
+def psgnn_all_cores(graph: Adjacency) -> Answer:
+    """Ours, on all cores."""
+    return lambda sources: hop_columns(graph, sources)
+
+
+def psgnn_one_core(graph: Adjacency) -> Answer:
+    """Ours, on one core, to compare with C."""
+
+    def answer(sources: np.ndarray) -> np.ndarray:
+        cores, engine.num_threads = engine.num_threads, lambda: 1
+        try:
+            return hop_columns(graph, sources)
+        finally:
+            engine.num_threads = cores
+
+    return answer
+
+
+def c_kernels(graph: Adjacency) -> Answer:
+    """The same searches in C, -O3 -march=native, one core; the better of the two."""
+    if shutil.which("gcc") is None:
+        raise ImportError("gcc")
+    with tempfile.TemporaryDirectory() as folder:
+        binary = Path(folder) / "bfs.so"
+        source = Path(__file__).with_name("bfs.c")
+        command = ["gcc", "-O3", "-march=native", "-shared", "-fPIC", str(source), "-o", str(binary)]
+        subprocess.run(command, check=True)
+        library = ctypes.CDLL(str(binary))
+    best: list[Any] = []
+
+    def run(kernel: Any, sources: np.ndarray) -> np.ndarray:
+        hops = np.full((graph.num_nodes, sources.size), -1, np.int16)
+        for first in range(0, sources.size, 64):
+            block = np.ascontiguousarray(sources[first : first + 64], np.int64)
+            kernel(
+                ctypes.c_int64(graph.num_nodes), graph.indptr.ctypes, graph.indices.ctypes, block.ctypes,
+                ctypes.c_int64(block.size), ctypes.c_void_p(hops.ctypes.data + 2 * first),
+                ctypes.c_int64(sources.size),
+            )  # fmt: skip
+        return hops
+
+    def answer(sources: np.ndarray) -> np.ndarray:
+        if not best:
+            kernels = library.bitset_bfs, library.queue_bfs
+            times = [timed(lambda kernel=kernel: run(kernel, sources[:64]))[0] for kernel in kernels]
+            best.append(kernels[int(np.argmin(times))])
+        return run(best[0], sources)
+
+    return answer
+
+
+def scipy_matrix(graph: Adjacency) -> Any:
+    """The graph as SciPy wants it."""
+    from scipy.sparse import csr_matrix
+
+    ones = np.ones(graph.indices.size)
+    return csr_matrix((ones, graph.indices, graph.indptr), shape=(graph.num_nodes, graph.num_nodes))
+
+
+def scipy_dijkstra(graph: Adjacency) -> Answer:
+    """scipy.sparse.csgraph.dijkstra(unweighted=True)."""
+    from scipy.sparse.csgraph import dijkstra
+
+    matrix = scipy_matrix(graph)
+
+    def answer(sources: np.ndarray) -> np.ndarray:
+        hops = dijkstra(matrix, directed=True, unweighted=True, indices=sources)
+        return np.where(np.isinf(hops), -1, hops).astype(np.int16).T
+
+    return answer
+
+
+def scipy_bfs_order(graph: Adjacency) -> Answer:
+    """scipy.sparse.csgraph.breadth_first_order, and the depths from its predecessors in compiled code."""
+    from scipy.sparse.csgraph import breadth_first_order
+
+    matrix = scipy_matrix(graph)
+
+    def answer(sources: np.ndarray) -> np.ndarray:
+        hops = np.full((graph.num_nodes, sources.size), -1, np.int16)
+        for j, source in enumerate(sources):
+            fill_depths(*breadth_first_order(matrix, source, directed=True), hops[:, j])
+        return hops
+
+    return answer
+
+
+@njit(cache=True)
+def fill_depths(order: np.ndarray, before: np.ndarray, depths: np.ndarray) -> None:
+    """A node is one deeper than its predecessor, which stands before it in the order."""
+    depths[order[0]] = 0
+    for v in order[1:]:
+        depths[v] = depths[before[v]] + 1
+
+
+def networkit_bfs(graph: Adjacency) -> Answer:
+    """networkit.distance.BFS, one source after another."""
+    import networkit
+
+    peer = networkit.Graph(graph.num_nodes)
+    peer.addEdges(tuple(graph.edges().astype(np.uint64)))
+
+    def answer(sources: np.ndarray) -> np.ndarray:
+        hops = np.empty((graph.num_nodes, sources.size), np.int16)
+        for j, source in enumerate(sources):
+            search = networkit.distance.BFS(peer, int(source), storePaths=False)
+            search.run()
+            found = np.array(search.getDistances())
+            hops[:, j] = np.where(found > graph.num_nodes, -1, found)
+        return hops
+
+    return answer
+
+
+def networkx_bfs(graph: Adjacency) -> Answer:
+    """networkx.single_source_shortest_path_length."""
+    import networkx
+
+    peer = networkx.empty_graph(graph.num_nodes)
+    peer.add_edges_from(graph.edges().T.tolist())
+
+    def answer(sources: np.ndarray) -> np.ndarray:
+        hops = np.full((graph.num_nodes, sources.size), -1, np.int16)
+        for j, source in enumerate(sources.tolist()):
+            found = networkx.single_source_shortest_path_length(peer, source)
+            hops[list(found.keys()), j] = list(found.values())
+        return hops
+
+    return answer
+
+
+ENGINES: dict[str, Callable[[Adjacency], Answer]] = {
+    "psgnn": psgnn_all_cores,
+    "psgnn, one core": psgnn_one_core,
+    "C": c_kernels,
+    "scipy dijkstra": scipy_dijkstra,
+    "scipy breadth_first_order": scipy_bfs_order,
+    "networkit": networkit_bfs,
+    "networkx": networkx_bfs,
+}
+OURS = ("psgnn", "psgnn, one core", "C")
+
+
+def timed(work: Callable[[], Any]) -> tuple[float, Any]:
+    """Seconds and result; the best of three where one takes less than a second."""
+    best, result = float("inf"), None
+    for _ in range(3):
+        start = time.perf_counter()
+        result = work()
+        best = min(best, time.perf_counter() - start)
+        if best > 1:
+            break
+    return best, result
+
+
+def measure(answer: Answer, sources: np.ndarray, full: bool) -> tuple[float, int, np.ndarray]:
+    """Seconds for all sources (extrapolated if only some fit the budget), how many ran, their distances."""
+    count = sources.size
+    if not full:
+        one, _ = timed(lambda: answer(sources[:1]))
+        count = int(np.clip(BUDGET / one, 1, sources.size))
+    seconds, hops = timed(lambda: answer(sources[:count]))
+    return seconds * sources.size / count, count, hops
+
+
+def run(name: str, graph: Adjacency, num_sources: int | None, skip: tuple[str, ...] = ()) -> dict[str, Any]:
+    """All engines on one graph; None for all nodes."""
+    rng = np.random.default_rng(0)
+    everyone = np.arange(graph.num_nodes)
+    sources = everyone if num_sources is None else rng.choice(everyone, num_sources, replace=False)
+    truth = hop_columns(graph, sources)
+    row: dict[str, Any] = {
+        "graph": name, "nodes": graph.num_nodes, "edges": graph.num_edges,
+        "sources": "all" if num_sources is None else num_sources, "seconds": {}, "sources_run": {},
+        "left_out": [],
+    }  # fmt: skip
+    for engine_name, make in ENGINES.items():
+        if engine_name in skip:
+            row["left_out"].append(engine_name)
+            continue
+        try:
+            answer = make(graph)
+        except ImportError as error:
+            row["left_out"].append(f"{engine_name} ({error})")
+            continue
+        seconds, count, hops = measure(answer, sources, full=engine_name in OURS)
+        if not np.array_equal(hops, truth[:, :count]):
+            raise SystemExit(f"{engine_name} disagrees with psgnn on {name}")
+        row["seconds"][engine_name] = seconds
+        row["sources_run"][engine_name] = count
+    row["ratio"] = {peer: seconds / row["seconds"]["psgnn"] for peer, seconds in row["seconds"].items()}
+    print(json.dumps({key: row[key] for key in ("graph", "sources", "seconds")}), file=sys.stderr, flush=True)
+    return row
+
+
+def cases(quick: bool) -> list[tuple[str, Callable[[], Adjacency], int | None, tuple[str, ...]]]:
+    """Name, graph, sources (None = all), engines that cannot hold it."""
+
+    def real(name: str) -> Callable[[], Adjacency]:
+        return lambda: Adjacency.from_data(load_dataset(name)[0])
+
+    chosen: list[tuple[str, Callable[[], Adjacency], int | None, tuple[str, ...]]] = [
+        ("grid 20x20", lambda: grid(20, 20), None, ()),
+        ("cora", real("cora"), None, ()),
+    ]
+    if quick:
+        return chosen
+    chosen.append(("pubmed", real("pubmed"), None, ()))
+    for k in (16, 64, 256):
+        chosen.append(("power law 1M", lambda: power_law(1_000_000, 10_000_000), k, ("networkx",)))
+    for k in (16, 64, 256):
+        chosen.append(("grid 1000x1000", lambda: grid(1000, 1000), k, ("networkx",)))
+    for name in ("road-euroroad", "email-Enron", "p2p-Gnutella31", "soc-brightkite", "soc-slashdot0902",
+                 "road-usroads", "web-NotreDame"):  # fmt: skip
+        for k in (16, 64, 256):
+            chosen.append((name, real(f"scale/{name}"), k, ()))
+    return chosen
+
+
+def markdown(rows: list[dict[str, Any]]) -> str:
+    """Seconds of ours and how many times as long the others take."""
+    peers = [name for name in ENGINES if name != "psgnn"]
+    lines = [
+        "| graph | nodes | edges | sources | psgnn, s | " + " | ".join(peers) + " |",
+        "| --- " * (len(peers) + 5) + "|",
+    ]
+    for row in rows:
+        cells = []
+        for peer in peers:
+            known = peer in row["ratio"]
+            partial = known and row["sources_run"][peer] < row["sources_run"]["psgnn"]
+            cells.append(f"{'~' if partial else ''}{row['ratio'][peer]:.2g}x" if known else "-")
+        lines.append(
+            f"| {row['graph']} | {row['nodes']} | {row['edges']} | {row['sources']} "
+            f"| {row['seconds']['psgnn']:.4f} | " + " | ".join(cells) + " |"
+        )
+    return "\n".join(lines) + "\n"
+
+
+def main() -> None:
+    """Measure, print JSON on stdout and a table on stderr."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--quick", action="store_true", help="two small graphs only")
+    parser.add_argument("--json", type=Path, help="also write the results here")
+    parser.add_argument("--markdown", type=Path, help="also write the table here")
+    arguments = parser.parse_args()
+    hop_columns(grid(3, 3), np.arange(9))  # compile, or load the compiled kernels
+    rows = []
+    for name, make, num_sources, skip in cases(arguments.quick):
+        try:
+            graph = make()
+        except PsgnnError as error:
+            print(f"left out: {name}: {error}", file=sys.stderr)
+            continue
+        rows.append(run(name, graph, num_sources, skip))
+    results = {
+        "machine": {"cores": os.cpu_count(), "processor": platform.processor() or platform.machine(),
+                    "python": platform.python_version()},
+        "rows": rows,
+    }  # fmt: skip
+    print(json.dumps(results, indent=2))
+    print(markdown(rows), file=sys.stderr)
+    if arguments.json:
+        arguments.json.write_text(json.dumps(results, indent=2) + "\n")
+    if arguments.markdown:
+        arguments.markdown.write_text(markdown(rows))
+
+
+if __name__ == "__main__":
+    main()
