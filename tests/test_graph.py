@@ -60,3 +60,10 @@ def test_edges_that_do_not_fit_are_refused(edge_index: torch.Tensor, message: st
 def test_no_graphs_are_refused() -> None:
     with pytest.raises(InputError, match="no graph was given"):
         Union.of([])
+
+
+def test_an_edge_beyond_its_own_graph_does_not_land_in_the_next() -> None:
+    wrong = data_of(nx.path_graph(3))
+    wrong.edge_index[0, 0] = 4
+    with pytest.raises(InputError, match="but the graph has 3 nodes"):
+        Union.of([wrong, data_of(nx.path_graph(3))])

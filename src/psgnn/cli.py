@@ -42,6 +42,8 @@ Force = Annotated[bool, typer.Option("--force", help="Replace an output file tha
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No notes, no progress bars.")]
 Verbose = Annotated[bool, typer.Option("--verbose", "-v", help="More notes.")]
 
+FIGURE_SUFFIXES = (".png", ".svg", ".pdf")
+
 
 def _show_version(value: bool) -> None:
     if value:
@@ -109,12 +111,13 @@ def anchors_command(
     from psgnn.anchors import RULES
     from psgnn.anchors.report import describe_anchors
     from psgnn.console import print_json, print_table, set_verbosity
-    from psgnn.io import check_output, write_figure, write_table
+    from psgnn.io import atomic_write, check_output, write_table
 
     set_verbosity(quiet=quiet or as_json, verbose=verbose)
-    for path in (out, plot):
-        if path is not None:
-            check_output(path, force=force)
+    if out is not None:
+        check_output(out, force=force)
+    if plot is not None:
+        check_output(plot, force=force, suffixes=FIGURE_SUFFIXES)
     methods = list(RULES) if method == "all" else [method]
     graphs = load_graphs(graph, root, settings)
     chosen = describe_anchors(graphs, methods, _count(anchors), hops=hops, seed=seed, show_progress=not quiet)
@@ -123,7 +126,8 @@ def anchors_command(
     if plot is not None:
         from psgnn.plot import plot_anchors
 
-        write_figure(plot, plot_anchors(graphs[0], chosen.of_graph(0), seed=seed), force=force)
+        with atomic_write(plot, force=force) as temporary:
+            plot_anchors(graphs[0], chosen.of_graph(0), seed=seed).savefig(temporary)
     if as_json:
         print_json(chosen.document(graph))
         return
@@ -233,7 +237,10 @@ def _fail(message: str, code: int = 2) -> None:
 def main() -> None:
     """Run the command line; every expected failure is one line on stderr and exit code 2."""
     try:
-        sys.exit(app(standalone_mode=False) or 0)
+        code = app(standalone_mode=False) or 0
+        if code == 130:  # typer's own answer to Ctrl-C
+            raise KeyboardInterrupt
+        sys.exit(code)
     except PsgnnError as error:
         _fail(str(error))
     except (KeyboardInterrupt, EOFError):
@@ -250,6 +257,4 @@ def main() -> None:
         # typer raises usage errors as those of its own copy of click.
         if hasattr(error, "format_message"):
             _fail(f"{error.format_message()} (see psgnn --help)")
-        if type(error).__name__ == "Abort":
-            _fail("interrupted", 130)
         raise

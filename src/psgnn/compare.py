@@ -25,7 +25,8 @@ def make_task(graphs: Sequence[Data], name: str, seed: int) -> LinkPrediction | 
     """The task of that name, split with that seed."""
     if name not in TASKS:
         raise unknown_name("task", name, TASKS)
-    return TASKS[name](graphs, seed=seed)
+    task: LinkPrediction | PairClassification = TASKS[name](graphs, seed=seed)
+    return task
 
 
 def compare(

@@ -13,6 +13,7 @@ Item = TypeVar("Item")
 
 def print_json(document: Any) -> None:
     """One JSON document on stdout."""
+    flush_notes()
     sys.stdout.write(json.dumps(document, indent=2, allow_nan=False) + "\n")
 
 
@@ -23,6 +24,7 @@ def print_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[Any]
     from rich.table import Table
     from rich.text import Text
 
+    flush_notes()
     table = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD)
     for i, column in enumerate(columns):
         table.add_column(column, justify="left" if i == 0 else "right", no_wrap=i == 0)
@@ -46,11 +48,39 @@ def progress(items: Sequence[Item], description: str, *, show: bool = True) -> I
         yield from bar.track(items, description=description)
 
 
+class _WaitingNotes(logging.Handler):
+    """Keeps notes until the command has got far enough; a warning does not wait."""
+
+    def __init__(self, stream: logging.Handler) -> None:
+        super().__init__()
+        self.stream = stream
+        self.records: list[logging.LogRecord] = []
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self.records.append(record)
+        if record.levelno >= logging.WARNING:
+            self.pass_on()
+
+    def pass_on(self) -> None:
+        while self.records:
+            self.stream.handle(self.records.pop(0))
+
+
 def set_verbosity(*, quiet: bool, verbose: bool) -> None:
-    """Send the log of the package to stderr: warnings, or nothing but errors, or everything."""
-    handler = logging.StreamHandler(sys.stderr)
-    handler.setFormatter(logging.Formatter("psgnn: %(message)s"))
+    """Send the notes of the package to stderr: at once if verbose, none if quiet.
+
+    Otherwise they wait for `flush_notes`, so that a command that fails leaves its error on stderr, alone.
+    """
+    stream = logging.StreamHandler(sys.stderr)
+    stream.setFormatter(logging.Formatter("psgnn: %(message)s"))
     log = logging.getLogger("psgnn")
-    log.handlers = [handler]
+    log.handlers = [stream if verbose else _WaitingNotes(stream)]
     log.propagate = False
     log.setLevel(logging.ERROR if quiet else logging.DEBUG if verbose else logging.INFO)
+
+
+def flush_notes() -> None:
+    """Print the notes that have been waiting: the command has got far enough."""
+    for handler in logging.getLogger("psgnn").handlers:
+        if isinstance(handler, _WaitingNotes):
+            handler.pass_on()

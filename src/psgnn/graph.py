@@ -116,13 +116,20 @@ class Union:
         """Lay the graphs side by side, in order."""
         if not graphs:
             raise InputError("no graph was given; pass at least one torch_geometric Data")
-        ptr = np.concatenate([[0], np.cumsum([int(graph.num_nodes) for graph in graphs])]).astype(np.int64)
-        ends = [
-            graph.edge_index.detach().cpu().numpy() + start
-            for graph, start in zip(graphs, ptr[:-1], strict=True)
-        ]
-        rows, cols = np.concatenate(ends, axis=1)
-        return cls(Adjacency.from_edges(rows, cols, int(ptr[-1])), ptr)
+        return cls.of_adjacencies([Adjacency.from_data(graph) for graph in graphs])
+
+    @classmethod
+    def of_adjacencies(cls, adjacencies: Sequence[Adjacency]) -> Union:
+        """The same from graphs that are adjacencies already, without another look at their edges."""
+        ptr = np.concatenate([[0], np.cumsum([adjacency.num_nodes for adjacency in adjacencies])])
+        if len(adjacencies) == 1:
+            return cls(adjacencies[0], ptr)
+        if ptr[-1] > MAX_NODES:
+            raise InputError(f"the graphs have {ptr[-1]} nodes together, above {MAX_NODES}; use fewer graphs")
+        degrees = np.concatenate([adjacency.degrees for adjacency in adjacencies])
+        indptr = np.concatenate([[0], np.cumsum(degrees)])
+        indices = [adj.indices + np.int32(start) for adj, start in zip(adjacencies, ptr[:-1], strict=True)]
+        return cls(Adjacency(indptr, np.concatenate(indices)), ptr)
 
     @property
     def num_nodes(self) -> int:

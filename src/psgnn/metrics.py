@@ -1,0 +1,124 @@
+r"""How well scores rank pairs: functions of arrays or tensors, and :func:`evaluate` for a whole split.
+
+:math:`\mathrm{AUC} = P(s_+ > s_-) + \tfrac12 P(s_+ = s_-)` for a random positive and a random negative.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+import torch
+
+from psgnn.errors import InputError
+
+if TYPE_CHECKING:
+    from psgnn.tasks import Split
+
+Array = npt.NDArray[Any]
+Values = npt.ArrayLike | torch.Tensor
+
+
+def evaluate(split: Split, scores: Values) -> dict[str, float]:
+    """``auc`` (mean over the graphs that have both labels), ``auc_pooled`` and ``ap`` of all pairs."""
+    return {
+        "auc": grouped_auc(split.labels, scores, split.graph_ids),
+        "auc_pooled": roc_auc(split.labels, scores),
+        "ap": average_precision(split.labels, scores),
+    }
+
+
+def roc_auc(labels: Values, scores: Values) -> float:
+    """Area under the ROC curve of all pairs together; ties count half."""
+    return grouped_auc(labels, scores, np.zeros(_array(labels).shape, dtype=np.int64))
+
+
+def grouped_auc(labels: Values, scores: Values, groups: Values) -> float:
+    """Mean of the AUCs of the groups that have both labels; ``groups [P]`` are integers of 0 or more."""
+    positive, score = _checked(labels, scores)
+    group = _array(groups)
+    if group.shape != score.shape or group.dtype.kind not in "iu" or group.min() < 0:
+        raise InputError(
+            f"groups must be {score.size} integers of 0 or more, found {group.dtype} {group.shape}"
+        )
+    order = np.lexsort((score, group))
+    positive, score, group = positive[order], score[order], group[order]
+    first = np.append(True, (score[1:] != score[:-1]) | (group[1:] != group[:-1]))
+    tie = np.cumsum(first) - 1
+    bounds = np.append(np.flatnonzero(first), score.size)
+    rank = (bounds[tie] + bounds[tie + 1] + 1) / 2  # from 1; equal scores share their mean rank
+
+    sizes = np.bincount(group)  # [G], as all below
+    positives = np.bincount(group, positive)
+    pairs = positives * (sizes - positives)
+    # Mann-Whitney: the ranks of the positives, less what they would be if they stood lowest.
+    lowest = positives * (np.cumsum(sizes) - sizes) + positives * (positives + 1) / 2
+    wins = np.bincount(group, rank * positive) - lowest
+    both = pairs > 0
+    if not both.any():
+        raise InputError(
+            f"AUC needs positives and negatives, found {positive.sum()} positives of {score.size}"
+        )
+    return float(np.mean(wins[both] / pairs[both]))
+
+
+def average_precision(labels: Values, scores: Values) -> float:
+    r""":math:`\sum_t (R_t - R_{t-1}) P_t` over the distinct scores :math:`t`, from the highest down."""
+    positive, score = _checked(labels, scores)
+    if not positive.any():
+        raise InputError(f"average precision needs a positive, found none of {score.size}")
+    order = np.argsort(score)[::-1]
+    positive, score = positive[order], score[order]
+    last = np.append(score[1:] != score[:-1], True)  # of a run of equal scores
+    hits = np.cumsum(positive)[last]
+    precision = hits / (np.flatnonzero(last) + 1)
+    return float(np.sum(np.diff(hits, prepend=0) * precision) / hits[-1])
+
+
+def hits_at_k(positives: Values, negatives: Values, k: int) -> float:
+    """Share of the positives above the ``k``-th best negative, as OGB counts; 1 if there is none."""
+    above, below = _numbers(positives), _numbers(negatives)
+    if k < 1:
+        raise InputError(f"k={k} is not an integer of 1 or more")
+    if k > below.size:
+        return 1.0
+    return float(np.mean(above > np.partition(below, below.size - k)[below.size - k]))
+
+
+def mrr(positives: Values, negatives: Values) -> float:
+    """Mean of ``1 / rank`` of the positives among all negatives; a tie takes the mean of best and worst."""
+    above, below = _numbers(positives), np.sort(_numbers(negatives))
+    better = below.size - np.searchsorted(below, above, side="right")
+    better_or_equal = below.size - np.searchsorted(below, above, side="left")
+    return float(np.mean(1 / (1 + (better + better_or_equal) / 2)))
+
+
+def _array(values: Values) -> Array:
+    if isinstance(values, torch.Tensor):
+        values = values.detach().cpu()
+        # NumPy has no bfloat16, and half precision is slow to sort.
+        return (values.float() if values.dtype in (torch.bfloat16, torch.float16) else values).numpy()
+    return np.asarray(values)
+
+
+def _numbers(scores: Values) -> Array:
+    """Scores ``[P]``, at least one and none of them NaN."""
+    score = _array(scores)
+    if score.ndim != 1 or not score.size or score.dtype.kind not in "biuf":
+        raise InputError(f"scores must be numbers of shape [P], found {score.dtype} {score.shape}")
+    missing = np.isnan(score).sum()
+    if missing:
+        raise InputError(f"{missing} of {score.size} scores are NaN; look for a loss that diverged")
+    return score
+
+
+def _checked(labels: Values, scores: Values) -> tuple[Array, Array]:
+    """Which pairs are positive, and their scores, both ``[P]``."""
+    score, label = _numbers(scores), _array(labels)
+    if label.shape != score.shape:
+        raise InputError(f"there are {score.shape} scores for {label.shape} labels; give one for each")
+    positive = label == 1
+    if not (positive | (label == 0)).all():
+        raise InputError(f"labels must be 0 or 1, found {label[~positive & (label != 0)][0]}")
+    return positive, score

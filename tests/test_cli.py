@@ -1,0 +1,262 @@
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import networkx as nx
+import pytest
+
+from psgnn import cli
+
+Run = Callable[..., tuple[int, str, str]]
+
+
+@pytest.fixture
+def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> Run:
+    """Run ``psgnn ARGS`` in an empty folder; exit code, stdout, stderr."""
+    monkeypatch.chdir(tmp_path)
+
+    def call(*args: object) -> tuple[int, str, str]:
+        monkeypatch.setattr(sys, "argv", ["psgnn", *map(str, args)])
+        with pytest.raises(SystemExit) as exit_info:
+            cli.main()
+        captured = capsys.readouterr()
+        return int(exit_info.value.code or 0), captured.out, captured.err
+
+    return call
+
+
+@pytest.fixture
+def edges(tmp_path: Path) -> Path:
+    """A small graph of named nodes: two cliques and a bridge."""
+    path = tmp_path / "edges.csv"
+    graph = nx.barbell_graph(8, 2)
+    path.write_text("source,target\n" + "".join(f"n{u},n{v}\n" for u, v in graph.edges))
+    return path
+
+
+# --- what a person does
+
+
+def test_help_needs_no_torch() -> None:
+    code = (
+        "import sys; sys.argv = ['psgnn', '--help']\n"
+        "from psgnn import cli\n"
+        "try: cli.main()\n"
+        "except SystemExit: pass\n"
+        "heavy = {'torch', 'numba', 'torch_geometric', 'scipy', 'polars', 'matplotlib'} & set(sys.modules)\n"
+        "sys.exit(f'imported {heavy}' if heavy else 0)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert "anchors" in done.stdout
+    assert "compare" in done.stdout
+
+
+@pytest.mark.parametrize("command", ["datasets", "anchors", "compare"])
+def test_every_command_has_an_example_that_names_it(run: Run, command: str) -> None:
+    code, out, err = run(command, "--help")
+    assert code == 0
+    assert f"Example: psgnn {command}" in " ".join(out.split())
+
+
+def test_version(run: Run) -> None:
+    import psgnn
+
+    assert run("--version") == (0, f"psgnn {psgnn.__version__}\n", "")
+
+
+def test_datasets_lists_every_dataset(run: Run) -> None:
+    from psgnn.datasets import dataset_names
+
+    code, out, err = run("datasets", "--json")
+    assert code == 0
+    assert [row["name"] for row in json.loads(out)] == dataset_names()
+    code, table, err = run("datasets")
+    assert code == 0
+    assert all(name in table for name in dataset_names())
+
+
+def test_anchors_of_an_own_graph_keep_the_names_of_nodes(run: Run, edges: Path, tmp_path: Path) -> None:
+    code, out, err = run("anchors", edges, "--anchors", 3, "--method", "betweenness", "-o", "anchors.csv")
+    assert code == 0
+    assert "18 nodes, 59 edges" in err
+    lines = (tmp_path / "anchors.csv").read_text().splitlines()
+    assert lines[0] == "rule,graph,rank,node"
+    assert [line.split(",")[0] for line in lines[1:]] == ["betweenness"] * 3
+    assert {line.split(",")[3] for line in lines[1:]} <= {"n7", "n8", "n9", "n10"}  # the bridge
+
+
+def test_anchors_print_one_json_document(run: Run, edges: Path) -> None:
+    code, out, err = run("anchors", edges, "--method", "all", "--json")
+    assert code == 0
+    assert err == ""
+    document = json.loads(out)
+    from psgnn.anchors import RULES
+
+    assert [row["rule"] for row in document["rules"]] == list(RULES)
+    assert all(0 <= row["coverage"] <= 1 and len(row["anchors"][0]) == 4 for row in document["rules"])
+
+
+def test_anchors_are_drawn(run: Run, tmp_path: Path) -> None:
+    code, out, err = run("anchors", "grid", "--set", "rows=5", "--set", "cols=6", "--plot", "picture.png")
+    assert code == 0
+    assert (tmp_path / "picture.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_compare_prints_every_rule_with_its_spread(run: Run) -> None:
+    from psgnn.heuristics import HEURISTICS
+
+    arguments = ("compare", "communities", "--set", "communities=6", "--set", "size=6", "--task", "pair")
+    code, out, err = run(*arguments, "--models", "none", "--seeds", 2)
+    assert code == 0
+    assert all(name in out for name in HEURISTICS)
+    assert "±" in out
+    code, out, err = run(*arguments, "--seeds", 2, "--json")
+    document = json.loads(out)
+    assert err == ""
+    assert {row["name"] for row in document["rows"]} == set(HEURISTICS)
+    best = document["rows"][0]
+    assert best["auc_mean"] == max(row["auc_mean"] for row in document["rows"])
+    assert best["auc_mean"] == pytest.approx(sum(best["auc"]) / 2)
+    assert len(best["ap"]) == 2
+
+
+def test_compare_takes_labels_from_a_file(run: Run, edges: Path, tmp_path: Path) -> None:
+    labels = tmp_path / "labels.csv"
+    labels.write_text("node,label\n" + "".join(f"n{v},{'left' if v < 9 else 'right'}\n" for v in range(18)))
+    code, out, err = run("compare", edges, "--task", "pair", "--labels", labels, "--json")
+    assert code == 0
+    rows = {row["name"]: row["auc_mean"] for row in json.loads(out)["rows"]}
+    assert rows["spectral-cosine"] > 0.9
+
+
+# --- what a person with bad luck gets: one line, exit code 2, nothing written
+
+
+def write(path: Path, text: str) -> Path:
+    path.write_text(text)
+    return path
+
+
+BAD_FILES: dict[str, tuple[str, str, str]] = {
+    "empty": ("e.csv", "", "no edges|empty"),
+    "comments only": ("e.csv", "# nothing\n", "no lines other than comments"),
+    "not an edge": ("e.csv", "1,2\n2,3\nlonely\n", "line 3"),
+    "negative id": ("e.csv", "1,2\n2,-3\n", "line 2"),
+    "fractional id": ("e.csv", "1,2\n2,3.5\n", "line 2"),
+    "NaN weight": ("e.csv", "u,v,weight\n1,2,0.5\n2,3,nan\n", "line 3"),
+    "isolated nodes only": ("e.csv", "1,1\n2,2\n", "no edges between different nodes"),
+    "too small to split": ("e.csv", "1,2\n2,3\n", "cannot be split"),
+    "damaged gzip": ("e.csv.gz", "not a gzip", "e.csv.gz"),
+    "damaged parquet": ("e.parquet", "not parquet", "e.parquet"),
+}
+
+
+@pytest.mark.parametrize("case", BAD_FILES)
+def test_bad_files_get_one_line(run: Run, tmp_path: Path, case: str) -> None:
+    name, text, message = BAD_FILES[case]
+    write(tmp_path / name, text)
+    check_failure(run("compare", name), tmp_path, {name}, message)
+
+
+def check_failure(result: tuple[int, str, str], folder: Path, files: set[str], message: str) -> None:
+    code, out, err = result
+    assert code == 2
+    assert out == ""
+    assert err.startswith("psgnn: error: ")
+    assert len(err.splitlines()) == 1, err
+    assert re.search(message, err), err
+    assert {path.name for path in folder.iterdir()} == files
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("compare", "missing.csv"), "missing.csv"),
+        (("compare", "comunities"), "unknown dataset .*'comunities'; did you mean 'communities'"),
+        (("compare", "edges.csv", "--task", "lnk"), "unknown task 'lnk'; did you mean 'link'"),
+        (("compare", "edges.csv", "--models", "gpt"), "unknown models 'gpt'"),
+        (("compare", "edges.csv", "--sees", "3"), "No such option.*--sees.*--seeds"),
+        (("compare", "edges.csv", "--seeds", "0"), "--seeds"),
+        (("compare", "edges.csv", "--task", "pair"), "no node classes"),
+        (("compare", "communities", "--set", "sizee=3"), "did you mean 'size'"),
+        (("compare", "communities", "--set", "size"), "KEY=VALUE"),
+        (("compare", "communities", "--labels", "edges.csv"), "--labels goes with a graph file"),
+        (("compare", "edges.csv", "--set", "size=3"), "--set goes with a dataset"),
+        (("anchors", "edges.csv", "--anchors", "99"), "99 anchors were asked of a graph of 18 nodes"),
+        (("anchors", "edges.csv", "--anchors", "many"), "must be log, log2 or an integer"),
+        (("anchors", "edges.csv", "--method", "degre"), "did you mean 'degree'"),
+        (("anchors", "edges.csv", "-o", "edges.csv"), "edges.csv exists.*--force"),
+        (("anchors", "edges.csv", "-o", "no/such/folder.csv"), "no/such"),
+        (("anchors", "edges.csv", "-o", "anchors.docx"), "anchors.docx"),
+        (("anchors", "edges.csv", "--plot", "picture.xyz"), "picture.xyz"),
+        (("anchors",), "Missing argument"),
+        (("ancors", "edges.csv"), "No such command 'ancors'"),
+    ],
+)
+def test_bad_options_get_one_line(
+    run: Run, edges: Path, tmp_path: Path, arguments: tuple[str, ...], message: str
+) -> None:
+    before = edges.read_bytes()
+    check_failure(run(*arguments), tmp_path, {"edges.csv"}, message)
+    assert edges.read_bytes() == before
+
+
+def test_one_class_only_gets_one_line(run: Run, edges: Path, tmp_path: Path) -> None:
+    write(tmp_path / "labels.csv", "node,label\n" + "".join(f"n{v},same\n" for v in range(18)))
+    result = run("compare", edges, "--task", "pair", "--labels", "labels.csv")
+    check_failure(result, tmp_path, {"edges.csv", "labels.csv"}, "label a second class")
+
+
+def test_a_complete_graph_gets_one_line(run: Run, tmp_path: Path) -> None:
+    write(tmp_path / "full.csv", "".join(f"{u},{v}\n" for u, v in nx.complete_graph(6).edges))
+    check_failure(run("compare", "full.csv"), tmp_path, {"full.csv"}, "0 unlinked pairs")
+
+
+def test_force_replaces_an_output(run: Run, edges: Path, tmp_path: Path) -> None:
+    write(tmp_path / "anchors.csv", "old")
+    code, _, _ = run("anchors", edges, "-o", "anchors.csv", "--force")
+    assert code == 0
+    assert (tmp_path / "anchors.csv").read_text().startswith("rule,")
+
+
+def test_ctrl_c_is_one_line_and_leaves_nothing(
+    run: Run, edges: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupted(*args: object, **kwargs: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("psgnn.anchors.report.select_anchors", interrupted)
+    code, out, err = run("anchors", edges, "-o", "anchors.csv")
+    assert code == 130
+    assert err.splitlines()[-1] == "psgnn: error: interrupted"
+    assert {path.name for path in tmp_path.iterdir()} == {"edges.csv"}
+
+
+def test_a_full_disk_is_one_line_and_leaves_nothing(edges: Path, tmp_path: Path) -> None:
+    # A limit on the size of files is the full disk that needs no root: writing fails half-way.
+    code = (
+        "import resource, signal, sys\n"
+        "sys.dont_write_bytecode = True\n"
+        "from psgnn import cli\n"
+        "def run(*options):\n"
+        f"    sys.argv = ['psgnn', 'anchors', {str(edges)!r}, '-q', *options]\n"
+        "    try: cli.main()\n"
+        "    except SystemExit as error: return error.code\n"
+        "run('--plot', 'warm-up.png')\n"  # compiled kernels and fonts are cached on disk
+        "signal.signal(signal.SIGXFSZ, signal.SIG_IGN)\n"
+        "resource.setrlimit(resource.RLIMIT_FSIZE, (512, 512))\n"
+        "sys.exit(run('--plot', 'picture.png'))"
+    )
+    command = [sys.executable, "-c", code]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    (tmp_path / "warm-up.png").unlink()
+    assert done.returncode == 2, done.stderr
+    assert "Traceback" not in done.stderr
+    assert done.stderr.splitlines()[-1].startswith("psgnn: error: ")
+    assert {path.name for path in tmp_path.iterdir()} == {"edges.csv"}

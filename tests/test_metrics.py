@@ -1,0 +1,118 @@
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from sklearn.metrics import average_precision_score, roc_auc_score
+
+from psgnn.errors import InputError
+from psgnn.metrics import average_precision, evaluate, grouped_auc, hits_at_k, mrr, roc_auc
+from psgnn.tasks import Split
+
+# Few distinct scores, so that most cases have ties, within and across labels and groups.
+ROWS = st.lists(
+    st.tuples(st.booleans(), st.sampled_from([-np.inf, -1.5, 0.0, 0.25, 2.0, np.inf]), st.integers(0, 4)),
+    min_size=1,
+    max_size=60,
+)
+
+
+def columns(rows):
+    labels, scores, groups = zip(*rows, strict=True)
+    return np.array(labels), np.array(scores), np.array(groups)
+
+
+def sklearn_auc(labels, scores):
+    # scikit-learn takes no infinite scores; ranks keep the order and the ties.
+    return roc_auc_score(labels, np.unique(scores, return_inverse=True)[1])
+
+
+@given(ROWS)
+def test_auc_and_average_precision_agree_with_sklearn(rows):
+    labels, scores, _ = columns(rows)
+    ranks = np.unique(scores, return_inverse=True)[1]
+    if labels.any():
+        assert average_precision(labels, scores) == pytest.approx(average_precision_score(labels, ranks))
+    if labels.any() and not labels.all():
+        assert roc_auc(labels, scores) == pytest.approx(sklearn_auc(labels, scores))
+
+
+@given(ROWS)
+def test_grouped_auc_is_the_mean_over_groups_with_both_labels(rows):
+    labels, scores, groups = columns(rows)
+    aucs = [
+        sklearn_auc(labels[groups == g], scores[groups == g])
+        for g in np.unique(groups)
+        if 0 < labels[groups == g].mean() < 1
+    ]
+    if aucs:
+        assert grouped_auc(labels, scores, groups) == pytest.approx(np.mean(aucs))
+    else:
+        with pytest.raises(InputError, match="AUC needs positives and negatives"):
+            grouped_auc(labels, scores, groups)
+
+
+def test_ties_count_half():
+    assert roc_auc([1, 0, 0, 1], [0.3, 0.3, 0.3, 0.3]) == 0.5
+    assert roc_auc([1, 0], [1.0, 0.0]) == 1.0
+    assert roc_auc([1, 0, 0], [0.5, 0.5, 0.0]) == 0.75
+
+
+def test_evaluate_tells_the_mean_over_graphs_from_the_pooled_auc():
+    # Each graph is ranked perfectly, but the scores of graph 1 are far above those of graph 0.
+    split = Split(
+        pairs=torch.zeros(2, 4, dtype=torch.int64),
+        labels=torch.tensor([1.0, 1.0, 0.0, 0.0]),
+        graph_ids=torch.tensor([0, 1, 0, 1]),
+    )
+    scores = torch.tensor([1.0, 11.0, 0.0, 10.0], requires_grad=True)
+    found = evaluate(split, scores)
+    assert found == {"auc": 1.0, "auc_pooled": 0.75, "ap": pytest.approx(1 / 2 + 1 / 2 * 2 / 3)}
+    assert evaluate(split, scores.bfloat16()) == found
+    assert all(type(value) is float for value in found.values())
+
+
+@given(
+    st.lists(st.integers(0, 6), min_size=1, max_size=20),
+    st.lists(st.integers(0, 6), min_size=1, max_size=20),
+    st.integers(1, 25),
+)
+def test_hits_and_mrr_against_every_negative(positives, negatives, k):
+    positives, negatives = np.array(positives, float), np.array(negatives, float)
+    optimistic = (negatives[None] > positives[:, None]).sum(axis=1)
+    pessimistic = (negatives[None] >= positives[:, None]).sum(axis=1)
+    assert mrr(positives, negatives) == pytest.approx(np.mean(1 / ((optimistic + pessimistic) / 2 + 1)))
+    # Above the k-th best of the negatives: fewer than k of them are as good.
+    assert hits_at_k(positives, negatives, k) == pytest.approx(np.mean(pessimistic < k))
+
+
+@pytest.mark.parametrize(
+    ("labels", "scores", "message"),
+    [
+        ([1, 0], [0.1, np.nan], "1 of 2 scores are NaN"),
+        ([1, 0], [0.1, 0.2, 0.3], "give one for each"),
+        ([1, 2], [0.1, 0.2], "labels must be 0 or 1, found 2"),
+        ([], [], "scores must be numbers"),
+        ([1, 0], [[0.1], [0.2]], "scores must be numbers"),
+        ([1, 0], ["a", "b"], "scores must be numbers"),
+    ],
+)
+@pytest.mark.parametrize("metric", [roc_auc, average_precision])
+def test_bad_scores_and_labels(metric, labels, scores, message):
+    with pytest.raises(InputError, match=message):
+        metric(labels, scores)
+
+
+def test_bad_groups_missing_labels_and_bad_k():
+    with pytest.raises(InputError, match="groups must be 2 integers"):
+        grouped_auc([1, 0], [0.1, 0.2], [0, -1])
+    with pytest.raises(InputError, match="groups must be 2 integers"):
+        grouped_auc([1, 0], [0.1, 0.2], [0.5, 1.0])
+    with pytest.raises(InputError, match="found 2 positives of 2"):
+        roc_auc([1, 1], [0.1, 0.2])
+    with pytest.raises(InputError, match="needs a positive"):
+        average_precision([0, 0], [0.1, 0.2])
+    with pytest.raises(InputError, match="k=0"):
+        hits_at_k([1.0], [0.0], 0)
+    with pytest.raises(InputError, match="NaN"):
+        mrr([1.0], [np.nan])
