@@ -101,7 +101,9 @@ class Adjacency:
         """Every edge in both directions, as PyG's ``edge_index [2, 2E]``."""
         import torch
 
-        return torch.from_numpy(np.stack([self.rows, self.indices]).astype(np.int64))
+        edge_index = np.empty((2, self.indices.size), np.int64)
+        edge_index[0], edge_index[1] = self.rows, self.indices
+        return torch.from_numpy(edge_index)
 
 
 @dataclass(frozen=True, eq=False)
