@@ -187,6 +187,8 @@ def load_graphs(
     from psgnn.io import read_graph, read_labels
 
     options = dict(_setting(text) for text in settings or [])
+    if {"name", "root"} & set(options):
+        raise InputError("--set takes options of the dataset; its folder goes with --data")
     if is_dataset(source) and not Path(source).is_file():
         if labels is not None:
             raise InputError(

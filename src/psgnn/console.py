@@ -48,6 +48,39 @@ def progress(items: Sequence[Item], description: str, *, show: bool = True) -> I
         yield from bar.track(items, description=description)
 
 
+class Bar:
+    """A progress bar with a note and the time left on stderr, if that is a terminal."""
+
+    def __init__(self, description: str, total: int, *, show: bool = True) -> None:
+        self.description, self.total = description, total
+        self._bar: Any = None
+        self._show = show and sys.stderr.isatty()
+
+    def __enter__(self) -> Bar:
+        if self._show:
+            from rich.console import Console
+            from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+            flush_notes()
+            note = TextColumn("{task.fields[note]}")
+            columns = (
+                TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), note, TimeRemainingColumn()
+            )  # fmt: skip
+            self._bar = Progress(*columns, console=Console(stderr=True), transient=True)
+            self._bar.start()
+            self._task = self._bar.add_task(self.description, total=self.total, note="")
+        return self
+
+    def update(self, done: int, note: str = "") -> None:
+        """Show how much is done."""
+        if self._bar is not None:
+            self._bar.update(self._task, completed=done, note=note)
+
+    def __exit__(self, *exception: object) -> None:
+        if self._bar is not None:
+            self._bar.stop()
+
+
 class _WaitingNotes(logging.Handler):
     """Keeps notes until the command has got far enough; a warning does not wait."""
 

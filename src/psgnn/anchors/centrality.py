@@ -48,7 +48,9 @@ def _flow(adjacency: Adjacency, *, split_evenly: bool) -> Scores:
         _add_flow(adjacency.indptr, adjacency.indices, piece, pieces, split_evenly, scores)
         return scores
 
-    scores = np.asarray(sum(run_threads(part, range(pieces))))
+    scores = np.asarray(
+        sum(run_threads(part, range(pieces), 3 * adjacency.indices.size * adjacency.num_nodes))
+    )
     if not np.isfinite(scores).all():
         raise InputError(
             "the number of shortest paths exceeds what float64 holds; choose another anchor rule"

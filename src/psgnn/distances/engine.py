@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
 Hops = npt.NDArray[np.int16]  # -1 = unreachable or beyond the cutoff
 CompactHops = npt.NDArray[Any]  # uint8 with 255 for -1, or int16 where a distance exceeds 254
 
+STEPS_WORTH_A_THREAD = 4e6
 QUEUE_LANES = 8  # lanes of one unit of work on graphs of large diameter
 _NO_SUMS: npt.NDArray[np.float64] = np.empty((0, 0))
 _NO_HOPS: Hops = np.empty((0, 0), np.int16)
@@ -93,13 +95,21 @@ def num_threads() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def run_threads(work: Callable[[int], Any], pieces: Iterable[int]) -> list[Any]:
-    """Call ``work(piece)`` for every piece on all cores; the kernels release the interpreter lock."""
+def run_threads(work: Callable[[int], Any], pieces: Iterable[int], steps: float) -> list[Any]:
+    """Call ``work(piece)`` for every piece, on all cores if it takes long enough for that to be faster.
+
+    `steps` is about how many inner steps of a kernel all pieces take together. Kernels release the interpreter
+    lock; handing work to a thread costs as much as some millions of their steps.
+    """
     pieces = list(pieces)
-    if len(pieces) < 2 or num_threads() < 2:
+    if len(pieces) < 2 or num_threads() < 2 or steps < STEPS_WORTH_A_THREAD:
         return [work(piece) for piece in pieces]
-    with ThreadPoolExecutor(min(num_threads(), len(pieces))) as pool:
-        return list(pool.map(work, pieces))
+    return list(_pool(num_threads()).map(work, pieces))
+
+
+@cache
+def _pool(threads: int) -> ThreadPoolExecutor:
+    return ThreadPoolExecutor(threads, thread_name_prefix="psgnn")
 
 
 def hop_columns(adjacency: Adjacency, nodes: IntArray, *, cutoff: int | None = None) -> Hops:
@@ -168,11 +178,12 @@ def fill_columns(
 
     if num_lanes == 0 or adjacency.num_nodes == 0:
         return DONE
+    steps = adjacency.indices.size * num_lanes
     state = TOO_SLOW if num_lanes == 1 else bit_parallel(0, probe=True)
     if state == DONE:
-        states = run_threads(bit_parallel, range(LANES, num_lanes, LANES))
+        states = run_threads(bit_parallel, range(LANES, num_lanes, LANES), steps / 4)
     elif state == TOO_SLOW:
-        states = run_threads(one_by_one, range(0, num_lanes, QUEUE_LANES))
+        states = run_threads(one_by_one, range(0, num_lanes, QUEUE_LANES), steps)
     else:
         states = [state]
     return TOO_DEEP if TOO_DEEP in states else DONE
@@ -204,4 +215,4 @@ def distance_sums(adjacency: Adjacency, cutoff: int | None = None) -> npt.NDArra
                 block(first, sums)
         return sums
 
-    return np.asarray(sum(run_threads(part, range(pieces))))
+    return np.asarray(sum(run_threads(part, range(pieces), adjacency.indices.size * num_nodes / 4)))

@@ -241,3 +241,41 @@ def queue_sums(
             sums[0, v] += hops[queue[i]]
             sums[1, v] += 1 / hops[queue[i]]
         sums[2, v] += reached - 1
+
+
+@njit(cache=True, nogil=True)
+def nearest_members(
+    indptr: npt.NDArray[np.int64],
+    indices: npt.NDArray[np.int32],
+    nodes: npt.NDArray[np.int64],
+    starts: npt.NDArray[np.int64],
+    first: int,
+    stride: int,
+    hops: npt.NDArray[np.int16],
+    who: npt.NDArray[np.int32],
+    cutoff: int,
+) -> None:
+    """For the sets ``first, first + stride, ...``: hops to the nearest member and which it is, ``[N, L]``.
+
+    Both are prefilled with -1. Of equally near members, the one that stands first in the set wins.
+    """
+    queue = np.empty(indptr.size - 1, np.int32)
+    for j in range(first, starts.size - 1, stride):
+        size = 0
+        for node in nodes[starts[j] : starts[j + 1]]:
+            if hops[node, j] < 0:
+                hops[node, j], who[node, j] = 0, node
+                queue[size] = node
+                size += 1
+        head = 0
+        while head < size:
+            v = queue[head]
+            head += 1
+            if hops[v, j] == cutoff:
+                break
+            for i in range(indptr[v], indptr[v + 1]):
+                w = indices[i]
+                if hops[w, j] < 0:
+                    hops[w, j], who[w, j] = hops[v, j] + 1, who[v, j]
+                    queue[size] = w
+                    size += 1

@@ -7,7 +7,16 @@ from collections import OrderedDict
 import numpy as np
 import numpy.typing as npt
 
-from psgnn.distances.engine import CompactHops, Hops, compact_columns, expand, set_columns
+from psgnn.distances.engine import (
+    CompactHops,
+    Hops,
+    compact_columns,
+    expand,
+    num_threads,
+    run_threads,
+    set_columns,
+)
+from psgnn.distances.kernels import nearest_members
 from psgnn.distances.propagation import Floats, diffusion_columns, pagerank_columns
 from psgnn.errors import InputError
 from psgnn.graph import IntArray, Union
@@ -50,6 +59,23 @@ class DistanceOracle:
         """Hops to the nearest member (in the own graph) of each set of union nodes, int16 ``[N, L]``."""
         self._check_fits(starts.size - 1)
         return set_columns(self.union.adjacency, nodes, starts)
+
+    def nearest(
+        self, nodes: IntArray, starts: IntArray, cutoff: int | None = None
+    ) -> tuple[Hops, npt.NDArray[np.int32]]:
+        """`set_hops`, and the member that is nearest, int32 ``[N, L]`` (-1 = none within the cutoff)."""
+        self._check_fits(3 * (starts.size - 1))
+        shape = self.union.num_nodes, starts.size - 1
+        hops, who = np.full(shape, -1, np.int16), np.full(shape, -1, np.int32)
+        limit = np.iinfo(np.int16).max if cutoff is None else cutoff
+        csr = self.union.adjacency.indptr, self.union.adjacency.indices
+        cores = num_threads()
+
+        def part(piece: int) -> None:
+            nearest_members(*csr, nodes, starts, piece, cores, hops, who, limit)
+
+        run_threads(part, range(cores), csr[1].size * shape[1])
+        return hops, who
 
     def pagerank(self, anchors: npt.ArrayLike, *, restart: float = 0.15, steps: int = 20) -> Floats:
         """Personalised PageRank from the anchors, float32 ``[N, K]``."""

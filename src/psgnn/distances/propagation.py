@@ -45,15 +45,13 @@ def spread(adjacency: Adjacency, x: Floats, inward: Floats, outward: Floats) -> 
     """``diag(outward) A diag(inward) x`` for ``x [N, K]``, on all cores; their number changes no bit."""
     y = np.empty_like(x)
     bounds = np.linspace(0, adjacency.num_nodes, num_threads() + 1).astype(np.int64)
-    if adjacency.indices.size * x.shape[1] < 1_000_000:  # a thread costs more than this much work
-        bounds = bounds[[0, -1]]
 
     def rows(piece: int) -> None:
         _spread_rows(
             adjacency.indptr, adjacency.indices, x, inward, outward, y, bounds[piece], bounds[piece + 1]
         )
 
-    run_threads(rows, range(bounds.size - 1))
+    run_threads(rows, range(bounds.size - 1), adjacency.indices.size * x.shape[1] / 4)
     return y
 
 

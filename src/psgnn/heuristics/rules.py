@@ -33,9 +33,9 @@ PAIR_BLOCK = 2**16  # pairs whose rows are in memory at once
 
 
 def _by_slices(
-    kernel: Callable[..., None], adjacency: Adjacency, us: IntArray, vs: IntArray, *args: Any
+    kernel: Callable[..., None], adjacency: Adjacency, us: IntArray, vs: IntArray, *args: Any, steps: float
 ) -> Scores:
-    """Run a pair kernel over contiguous slices of the pairs, one a core."""
+    """Run a pair kernel over contiguous slices of the pairs, one a core; a pair takes about so many `steps`."""
     out = np.empty(us.size)
     bounds = np.linspace(0, us.size, num_threads() + 1).astype(np.int64)
 
@@ -43,14 +43,14 @@ def _by_slices(
         part = slice(bounds[i], bounds[i + 1])
         kernel(adjacency.indptr, adjacency.indices, us[part], vs[part], *args, out[part])
 
-    run_threads(piece, range(num_threads()))
+    run_threads(piece, range(num_threads()), us.size * steps)
     return out
 
 
 def hops_between(adjacency: Adjacency, pairs: IntArray, cutoff: int | None = None) -> Scores:
     """Hops between the two nodes of each pair, ``[P]``; -1 = unreachable or beyond the cutoff."""
     limit = NO_CUTOFF if cutoff is None else cutoff
-    return _by_slices(pair_hops, adjacency, pairs[0], pairs[1], limit)
+    return _by_slices(pair_hops, adjacency, pairs[0], pairs[1], limit, steps=1000)
 
 
 def _shortest_path(union: Union, pairs: IntArray, seed: int) -> Scores:
@@ -63,7 +63,7 @@ def _neighbours(weight: Callable[[npt.NDArray[np.float64]], npt.NDArray[np.float
     def score(union: Union, pairs: IntArray, seed: int) -> Scores:
         # A common neighbour has at least two neighbours.
         weights = weight(np.maximum(union.adjacency.degrees, 2).astype(np.float64))
-        return _by_slices(shared_neighbours, union.adjacency, pairs[0], pairs[1], weights)
+        return _by_slices(shared_neighbours, union.adjacency, pairs[0], pairs[1], weights, steps=50)
 
     return score
 
@@ -82,7 +82,8 @@ def _pagerank(union: Union, pairs: IntArray, seed: int) -> Scores:
     order = np.argsort(us, kind="stable")
     scores = np.empty(us.size)
     tolerance = PUSH_TOLERANCE if union.sizes.max() > 5000 else PUSH_TOLERANCE / 100
-    scores[order] = _by_slices(pushed_pagerank, union.adjacency, us[order], vs[order], RESTART, tolerance)
+    options = RESTART, tolerance
+    scores[order] = _by_slices(pushed_pagerank, union.adjacency, us[order], vs[order], *options, steps=1e4)
     return np.asarray(scores * (1 + degrees[us] / degrees[vs]))
 
 

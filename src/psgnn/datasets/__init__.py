@@ -1,0 +1,107 @@
+"""Datasets by name: synthetic graphs, simulated gene networks, and published graphs.
+
+>>> from psgnn.datasets import load_dataset
+>>> [graph] = load_dataset("grid", rows=3, cols=4)
+>>> graph.num_nodes
+12
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+from psgnn.datasets.catalog import CATALOG, Dataset, find_dataset
+from psgnn.datasets.download import Root, data_folders, locate
+
+if TYPE_CHECKING:
+    from torch_geometric.data import Data
+
+__all__ = ["dataset_names", "is_dataset", "list_datasets", "load_dataset"]
+
+
+def dataset_names() -> list[str]:
+    """The names that :func:`load_dataset` takes."""
+    return list(CATALOG)
+
+
+def is_dataset(name: str) -> bool:
+    """Whether there is a dataset of that name, in any case."""
+    return name.lower() in map(str.lower, CATALOG)
+
+
+def load_dataset(name: str, root: Root = None, **options: Any) -> list[Data]:
+    """The graphs of a dataset, each a PyG ``Data`` with ``edge_index`` in both directions and ``node_names``.
+
+    ``x`` (float) and ``y`` (long) are there where the dataset has features and labels. Files are looked for
+    in ``root``, ``$PSGNN_DATA`` and the user's cache, then downloaded. :func:`list_datasets` has the options.
+    """
+    row = find_dataset(name)
+    settings = row.settings(options)
+    data_folders(root)  # complains about a root that is no folder, even where no file is needed
+    # torch loads with the graphs, so that listing the datasets is quick
+    if row.name == "communities":
+        from psgnn.datasets.synthetic import communities
+
+        return communities(**settings)
+    if row.name == "grid":
+        from psgnn.datasets.synthetic import grid
+
+        return grid(**settings)
+    if row.name == "bio-modules":
+        from psgnn.datasets.biomodules import bio_modules
+
+        return bio_modules(**settings)
+    if row.name in ("cora", "citeseer", "pubmed"):
+        from psgnn.datasets.planetoid import planetoid
+
+        return planetoid(row.name, root)
+    from psgnn.datasets import real
+
+    if row.name == "email":
+        return real.email(root)
+    if row.name == "protein":
+        return real.protein(**settings, root=root)
+    if row.name == "ogbl-ddi":
+        return real.ogbl_ddi(row, root)
+    return real.seal(row, root) if row.name.startswith("seal/") else real.scale(row, root)
+
+
+def list_datasets(root: Root = None) -> list[dict[str, Any]]:
+    """A dict for each dataset: its name, kind, counts, options with their defaults, place, licence, source.
+
+    ``features`` and ``classes`` are None where there are none; ``where`` is the folder that holds the files.
+    """
+    return [
+        {
+            "name": row.name,
+            "kind": row.kind,
+            "graphs": row.graphs,
+            "nodes": row.nodes,
+            "edges": row.edges,
+            "features": row.features or None,
+            "classes": row.classes or None,
+            "options": {name: option.default for name, option in row.options.items()},
+            "where": _where(row, root),
+            "licence": row.licence,
+            "source": row.source,
+        }
+        for row in CATALOG.values()
+    ]
+
+
+def _where(row: Dataset, root: Root) -> str:
+    if not row.files:
+        return "built in"
+    found = [locate(file, root) for file in row.files.values()]
+    here = [place[0].parent for place in found if place]
+    if len(here) == len(found):
+        lacking = [name for name, file in row.extras.items() if not locate(file, root)]
+        return str(here[0]) + (f" (without {', '.join(lacking)})" if lacking else "")
+    missing = [file for file, place in zip(row.files.values(), found, strict=True) if not place]
+    sources = [next((copy for copy in file.copies if copy.url), None) for file in missing]
+    if None in sources:
+        return f"not here: see {row.source}"
+    sizes = {copy.url: copy.size for copy in sources if copy}
+    amount = f"{math.ceil(sum(sizes.values()) / 1e5) / 10} MB" if all(sizes.values()) else "on first use"
+    return f"not here: downloads {amount}"

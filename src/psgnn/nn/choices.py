@@ -1,0 +1,99 @@
+"""What a picker hands to an encoder: the anchors of every graph, and how far every node is from them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+
+from psgnn.graph import IntArray
+from psgnn.nn.view import View
+
+
+@dataclass(frozen=True)
+class Measured:
+    r"""Distances to the anchors as rows of a table.
+
+    .. math:: s = 1 / (1 + d), \quad s = 0 \text{ if unreachable}
+
+    ``proximity [D, 1]`` has one row a distinct distance (row 0 is "unreachable", row d + 1 is d hops), ``near``
+    int32 ``[N, K]`` the row for each node and anchor, ``who`` int32 ``[N, K]`` the anchor itself (a node of the
+    union), ``weight [G, K]`` its weight, 0 for padding, and ``graph`` int64 ``[N]``.
+    """
+
+    proximity: torch.Tensor
+    near: torch.Tensor
+    who: torch.Tensor
+    weight: torch.Tensor
+    graph: torch.Tensor
+
+    @classmethod
+    def of(cls, view: View, hops: np.ndarray, who: torch.Tensor, weight: torch.Tensor) -> Measured:
+        """From hops ``[N, K]`` with -1 for unreachable."""
+        proximity = 1 / (1 + torch.arange(int(hops.max(initial=0)) + 1))
+        rows = torch.cat([torch.zeros(1), proximity])[:, None].to(view.x)
+        near = torch.from_numpy(hops.astype(np.int32) + 1).to(view.x.device)
+        return cls(rows, near, who, weight, view.graph)
+
+
+@dataclass(frozen=True)
+class Choice:
+    """Single nodes as anchors.
+
+    ``nodes`` int64 ``[G, K]`` union ids, padded with -1; ``weight [G, K]`` by which messages are multiplied
+    (0 for padding), through which gradients reach a scorer; ``log_prob [G]`` for score-function gradients.
+    """
+
+    nodes: torch.Tensor
+    weight: torch.Tensor
+    log_prob: torch.Tensor | None = None
+
+    @classmethod
+    def plain(cls, nodes: IntArray) -> Choice:
+        """Anchors that nothing is learnt about."""
+        table = torch.from_numpy(nodes)
+        return cls(table, (table >= 0).to(torch.get_default_dtype()))
+
+    def measure(self, view: View, cutoff: int | None = None) -> Measured:
+        """Distances in the view; beyond the cutoff is unreachable."""
+        hops = view.oracle.hops(self.nodes.cpu().numpy())
+        if cutoff is not None:
+            hops = np.where(hops > cutoff, -1, hops)
+        who = self.nodes.clamp_min(0).int()[view.graph]
+        return Measured.of(view, hops, who, self.weight)
+
+    def per_graph(self, view: View) -> list[list[int]]:
+        """Anchors of each graph, union ids."""
+        return [[v for v in row if v >= 0] for row in self.nodes.tolist()]
+
+
+@dataclass(frozen=True)
+class SetChoice:
+    """Sets of nodes as anchors: a node is as far from a set as from its nearest member.
+
+    ``nodes[starts[j]:starts[j + 1]]`` are the members of set ``j`` in all graphs together, union ids; ``weight
+    [G, K]`` is 1 where the graph has the set.
+    """
+
+    nodes: IntArray
+    starts: IntArray
+    weight: torch.Tensor
+    log_prob: None = None
+
+    def measure(self, view: View, cutoff: int | None = None) -> Measured:
+        """Distances in the view; beyond the cutoff is unreachable."""
+        hops, who = view.oracle.nearest(self.nodes, self.starts, cutoff)
+        return Measured.of(view, hops, torch.from_numpy(who).clamp_min(0).to(view.x.device), self.weight)
+
+    def per_graph(self, view: View) -> list[list[list[int]]]:
+        """The sets of each graph, union ids."""
+        graph = view.union.graph_of[self.nodes]
+        lane = np.repeat(np.arange(self.starts.size - 1), np.diff(self.starts))
+        return [
+            [self.nodes[(graph == g) & (lane == j)].tolist() for j in np.unique(lane[graph == g])]
+            for g in range(view.union.num_graphs)
+        ]
+
+
+AnyChoice = Choice | SetChoice

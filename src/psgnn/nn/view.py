@@ -1,0 +1,76 @@
+"""What a model sees in one step: the union of the visible graphs, their features and distances in them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import torch
+
+from psgnn.distances.oracle import DistanceOracle
+from psgnn.errors import InputError
+from psgnn.graph import Union
+
+if TYPE_CHECKING:
+    from torch_geometric.data import Data
+
+
+class View:
+    """A union of graphs as tensors.
+
+    ``x [N, F]`` features (a constant column where there are none), ``edge_index [2, 2E]``, ``graph [N]`` the
+    graph of each node, ``sizes [G]``, and ``oracle`` for distances in exactly this graph.
+    """
+
+    def __init__(self, union: Union, x: torch.Tensor) -> None:
+        self.union = union
+        self.x = x
+        self.oracle = DistanceOracle(union)
+        self.structure: torch.Tensor | None = None  # kept by psgnn.nn.structure
+
+    @cached_property
+    def edge_index(self) -> torch.Tensor:
+        """Both directions of every edge."""
+        return self.union.adjacency.edge_index().to(self.x.device)
+
+    @cached_property
+    def graph(self) -> torch.Tensor:
+        """The graph of every node, int64 ``[N]``."""
+        return torch.from_numpy(self.union.graph_of).to(self.x.device)
+
+    @cached_property
+    def sizes(self) -> torch.Tensor:
+        """Nodes of every graph, int64 ``[G]``."""
+        return torch.from_numpy(self.union.sizes).to(self.x.device)
+
+    @cached_property
+    def places(self) -> torch.Tensor:
+        """The place of every node within its graph, int64 ``[N]``."""
+        starts = torch.from_numpy(self.union.ptr[:-1]).to(self.x.device)
+        return torch.arange(self.union.num_nodes, device=self.x.device) - starts[self.graph]
+
+    def pad(self, values: torch.Tensor, fill: float = 0.0) -> torch.Tensor:
+        """Values of nodes ``[N]`` as rows of graphs ``[G, n]``."""
+        padded = values.new_full((self.union.num_graphs, int(self.union.sizes.max())), fill)
+        padded[self.graph, self.places] = values
+        return padded
+
+    def without(self, union: Union) -> View:
+        """The same features over other edges of the same nodes: the graph of a training fold."""
+        return View(union, self.x)
+
+
+def features(graphs: Sequence[Data]) -> torch.Tensor:
+    """Node features of the union ``[N, F]``: those of the graphs, or ones where there are none."""
+    columns = {None if graph.x is None else graph.x.size(-1) for graph in graphs}
+    if len(columns) > 1:
+        raise InputError(f"the graphs have different numbers of features: {sorted(map(str, columns))}")
+    if columns == {None}:
+        return torch.ones(sum(int(graph.num_nodes) for graph in graphs), 1)
+    return torch.cat([graph.x.float().reshape(int(graph.num_nodes), -1) for graph in graphs])
+
+
+def view_of(graphs: Sequence[Data]) -> View:
+    """The view of some graphs as they are."""
+    return View(Union.of(graphs), features(graphs))
