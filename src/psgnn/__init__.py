@@ -14,7 +14,9 @@ if TYPE_CHECKING:
     from psgnn.distances import DistanceOracle, shortest_distances
     from psgnn.errors import PsgnnError
     from psgnn.io import read_graph
+    from psgnn.nn import build_model
     from psgnn.tasks import LinkPrediction, PairClassification
+    from psgnn.training import Result, fit, load
 
 __version__ = "0.1.0"
 
@@ -23,7 +25,11 @@ _MODULE_OF = {
     "LinkPrediction": "psgnn.tasks",
     "PairClassification": "psgnn.tasks",
     "PsgnnError": "psgnn.errors",
+    "Result": "psgnn.training",
     "anchor_diagnostics": "psgnn.anchors",
+    "build_model": "psgnn.nn",
+    "fit": "psgnn.training",
+    "load": "psgnn.training",
     "load_dataset": "psgnn.datasets",
     "metric_basis": "psgnn.anchors",
     "minimum_dominating_set": "psgnn.anchors",
@@ -37,8 +43,12 @@ __all__ = [
     "LinkPrediction",
     "PairClassification",
     "PsgnnError",
+    "Result",
     "__version__",
     "anchor_diagnostics",
+    "build_model",
+    "fit",
+    "load",
     "load_dataset",
     "metric_basis",
     "minimum_dominating_set",

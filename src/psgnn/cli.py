@@ -37,6 +37,13 @@ Seed = Annotated[int, typer.Option("--seed", min=0, help="Seed of every random c
 Anchors = Annotated[
     str, typer.Option("--anchors", metavar="log|log2|INT", help="K: log2 N, its square, or a number.")
 ]
+TaskOption = Annotated[
+    str, typer.Option("--task", metavar="link|pair", help="Missing links, or same-class pairs.")
+]
+Preset = Annotated[str, typer.Option("--preset", metavar="best|paper", help="Settings of the models.")]
+Epochs = Annotated[
+    int | None, typer.Option("--epochs", min=1, help="At most so many; the preset's if left out.")
+]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document on stdout and nothing else.")]
 Force = Annotated[bool, typer.Option("--force", help="Replace an output file that exists.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No notes, no progress bars.")]
@@ -141,14 +148,82 @@ def anchors_command(
         typer.echo(f"anchors: {shown}")
 
 
+@app.command("train")
+def train_command(
+    graph: GraphArgument,
+    task: TaskOption = "link",
+    model: Annotated[
+        str, typer.Option("--model", help="psgnn, pgnn, agnn, gcn, sage, gat or gin.")
+    ] = "psgnn",
+    preset: Preset = "best",
+    seed: Seed = 0,
+    epochs: Epochs = None,
+    anchors: Annotated[
+        str | None,
+        typer.Option("--anchors", metavar="log|log2|INT", help="K: log2 N, its square, or a number."),
+    ] = None,
+    options: Annotated[
+        list[str] | None,
+        typer.Option("--option", metavar="KEY=VALUE", help="Setting of the model, such as estimator=simple."),
+    ] = None,
+    labels: Labels = None,
+    settings: Settings = None,
+    root: Root = None,
+    out: Annotated[
+        Path | None, typer.Option("--out", "-o", help="Folder for the run; resumes one in it.")
+    ] = None,
+    force: Force = False,
+    tensorboard: Annotated[Path | None, typer.Option("--tensorboard", help="Folder for TensorBoard.")] = None,
+    as_json: Json = False,
+    quiet: Quiet = False,
+    verbose: Verbose = False,
+) -> None:
+    """Train a model; keep the best epoch by validation, read the test pairs once.
+
+    Example: psgnn train communities --task link --epochs 200 --out my-run
+    """
+    from psgnn.compare import make_task
+    from psgnn.console import print_json, print_table, set_verbosity
+    from psgnn.nn import build_model
+    from psgnn.training import fit, remove_run
+
+    set_verbosity(quiet=quiet or as_json, verbose=verbose)
+    chosen = dict(_setting(text) for text in options or [])
+    if anchors is not None:
+        chosen["anchors"] = _count(anchors)
+    split = make_task(load_graphs(graph, root, settings, labels), task, seed)
+    built = build_model(model, split, preset, seed, **chosen)
+    if out is not None and force:
+        remove_run(out)
+    try:
+        result = fit(
+            built, split, epochs=epochs, seed=seed, out=out, progress=not quiet, tensorboard=tensorboard
+        )
+    except KeyboardInterrupt:
+        if out is None:
+            raise
+        _fail(f"interrupted; the run in {out} is kept, and the same command resumes it", 130)
+    if as_json:
+        print_json({"graph": graph, "out": None if out is None else str(out), **result.record})
+        return
+    columns = ["pairs", "AUC", "AUC, pooled", "average precision"]
+    rows = [[name, *(f"{part[m]:.4f}" for m in ("auc", "auc_pooled", "ap"))]
+            for name, part in (("validation", result.val), ("test", result.test))]  # fmt: skip
+    print_table(f"{model} ({preset}) on {graph}, {task} task", columns, rows)
+    record = result.record
+    typer.echo(f"best epoch {record['best_epoch']} of {record['epochs_run']}, {record['seconds']:.1f} s")
+    if out is not None:
+        typer.echo(f"the run is in {out}")
+
+
 @app.command("compare")
 def compare_command(
     graph: GraphArgument,
-    task: Annotated[
-        str, typer.Option("--task", metavar="link|pair", help="Missing links, or same-class pairs.")
-    ] = "link",
-    models: Annotated[str, typer.Option("--models", help="'none': training-free rules only.")] = "none",
+    task: TaskOption = "link",
+    models: Annotated[str, typer.Option("--models", help="'all', 'none', or names with commas.")] = "all",
+    preset: Preset = "best",
     seeds: Annotated[int, typer.Option("--seeds", min=1, help="Number of splits.")] = 3,
+    epochs: Epochs = None,
     labels: Labels = None,
     settings: Settings = None,
     root: Root = None,
@@ -156,23 +231,25 @@ def compare_command(
     quiet: Quiet = False,
     verbose: Verbose = False,
 ) -> None:
-    """Score held-out pairs with every training-free rule, on the same splits.
+    """Score held-out pairs with models and every training-free rule, on the same splits.
 
     Example: psgnn compare communities --task link --models none --seeds 3
     """
-    from psgnn.compare import compare
+    from psgnn.compare import compare, parse_models
     from psgnn.console import print_json, print_table, set_verbosity
-    from psgnn.errors import unknown_name
 
     set_verbosity(quiet=quiet or as_json, verbose=verbose)
-    if models != "none":
-        raise unknown_name("models", models, ["none"])
+    names = parse_models(models)
     graphs = load_graphs(graph, root, settings, labels)
-    rows = compare(graphs, task, seeds=seeds, show_progress=not quiet)
+    rows = compare(
+        graphs, task, models=names, preset=preset, seeds=seeds, epochs=epochs, show_progress=not quiet
+    )
     if as_json:
-        print_json({"graph": graph, "task": task, "seeds": list(range(seeds)), "rows": rows})
+        print_json(
+            {"graph": graph, "task": task, "preset": preset, "seeds": list(range(seeds)), "rows": rows}
+        )
         return
-    columns = ["rule", "AUC", "average precision", "seconds"]
+    columns = ["model or rule", "AUC", "average precision", "seconds"]
     shown = [[row["name"], _spread(row, "auc"), _spread(row, "ap"), f"{row['seconds']:.3f}"] for row in rows]
     splits = f"{seeds} splits, mean ± sd" if seeds > 1 else "1 split"
     print_table(f"{graph}, {task} task, test pairs of {splits}", columns, shown)

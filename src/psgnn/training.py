@@ -14,7 +14,7 @@ from torch_geometric.data import Data
 
 from psgnn import runs
 from psgnn.console import Bar
-from psgnn.errors import InputError
+from psgnn.errors import InputError, MissingExtraError
 from psgnn.metrics import evaluate
 from psgnn.nn.choices import AnyChoice, Choice, SetChoice
 from psgnn.nn.models import PositionModel, model_of
@@ -101,6 +101,7 @@ def fit(
     seed: int = 0,
     out: str | Path | None = None,
     progress: bool = False,
+    tensorboard: str | Path | None = None,
 ) -> Result:
     """Train a model on a task.
 
@@ -115,12 +116,16 @@ def fit(
         out: a folder for the run. An interrupted run in it is resumed, with the result it would have had; a
             finished one is an error.
         progress: show a bar with loss, validation AUC and time left.
+        tensorboard: a folder for TensorBoard's events.
     """
     folder = None if out is None else Path(out)
     trainer = _Trainer(model, task, epochs or model.config.epochs, seed)
     state = _open_run(folder, trainer) if folder is not None else _State()
     trainer.run(state, folder, progress)
-    return trainer.finish(state, folder)
+    result = trainer.finish(state, folder)
+    if tensorboard is not None:
+        _write_tensorboard(tensorboard, result)
+    return result
 
 
 class _Trainer:
@@ -266,6 +271,19 @@ def _score_function(losses: list[torch.Tensor], log_probs: list[Any]) -> torch.T
     return (advantage[:, None] * torch.stack(log_probs)).mean()
 
 
+def _write_tensorboard(folder: str | Path, result: Result) -> None:
+    try:
+        from torch.utils.tensorboard import SummaryWriter
+    except ImportError:
+        raise MissingExtraError("tensorboard", "tensorboard", "--tensorboard") from None
+    with SummaryWriter(str(folder)) as writer:
+        for entry in result.history:
+            for name, value in entry.items():
+                if name != "epoch":
+                    tag = "loss" if name == "loss" else f"validation/{name}"
+                    writer.add_scalar(tag, value, int(entry["epoch"]))
+
+
 # --- on disk
 
 
@@ -355,6 +373,12 @@ def _save_run(folder: Path, result: Result) -> None:
     runs.write_tensors(folder / runs.WEIGHTS, tensors | _choice_tensors(result.choice))
     runs.write_record(folder, result.record)
     (folder / runs.STATE).unlink(missing_ok=True)
+
+
+def remove_run(folder: Path) -> None:
+    """Remove the files of a run, and nothing else; an empty folder stays."""
+    for name in (runs.RECORD, runs.STATE, runs.CONFIG, runs.WEIGHTS, runs.GRAPH):
+        (folder / name).unlink(missing_ok=True)
 
 
 def load(run_dir: str | Path) -> Result:

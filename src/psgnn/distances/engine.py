@@ -31,6 +31,7 @@ Hops = npt.NDArray[np.int16]  # -1 = unreachable or beyond the cutoff
 CompactHops = npt.NDArray[Any]  # uint8 with 255 for -1, or int16 where a distance exceeds 254
 
 STEPS_WORTH_A_THREAD = 4e6
+CACHE = 2**23  # bytes that stay in a core's cache, more or less
 QUEUE_LANES = 8  # lanes of one unit of work on graphs of large diameter
 _NO_SUMS: npt.NDArray[np.float64] = np.empty((0, 0))
 _NO_HOPS: Hops = np.empty((0, 0), np.int16)
@@ -124,16 +125,16 @@ def set_columns(
 
     Set ``j`` is ``nodes[starts[j]:starts[j + 1]]``; an empty set is unreachable.
     """
-    hops = np.full((adjacency.num_nodes, starts.size - 1), -1, np.int16)
-    if fill_columns(adjacency, nodes, starts, hops, np.iinfo(np.int16).max, cutoff) == TOO_DEEP:
+    hops = np.empty((adjacency.num_nodes, starts.size - 1), np.int16)
+    if fill_columns(adjacency, nodes, starts, hops, -1, np.iinfo(np.int16).max, cutoff) == TOO_DEEP:
         raise InputError("a shortest path is longer than the 32767 hops that int16 holds; pass a cutoff")
     return hops
 
 
 def compact_columns(adjacency: Adjacency, nodes: IntArray, starts: IntArray) -> CompactHops:
     """`set_columns` in one byte an entry (255 = unreachable), or in int16 where that is too small."""
-    hops = np.full((adjacency.num_nodes, starts.size - 1), 255, np.uint8)
-    if fill_columns(adjacency, nodes, starts, hops, 254, None) == TOO_DEEP:
+    hops = np.empty((adjacency.num_nodes, starts.size - 1), np.uint8)
+    if fill_columns(adjacency, nodes, starts, hops, 255, 254) == TOO_DEEP:
         return set_columns(adjacency, nodes, starts)
     return hops
 
@@ -152,10 +153,11 @@ def fill_columns(
     nodes: IntArray,
     starts: IntArray,
     out: npt.NDArray[Any],
+    unreachable: int,
     deepest: int,
     cutoff: int | None = None,
 ) -> int:
-    """Write the hops to each set into `out` ``[N, L]``, prefilled with the mark of "unreachable".
+    """Write the hops to each set into `out` ``[N, L]``, and `unreachable` where there is no way.
 
     The first 64 lanes are the probe: they run bit-parallel and give up on a graph whose diameter is so
     large that one queue a lane is faster. Returns DONE or TOO_DEEP.
@@ -170,11 +172,21 @@ def fill_columns(
         last = min(first + LANES, num_lanes)
         lanes = np.repeat(np.arange(last - first), np.diff(starts[first : last + 1]))
         members = nodes[starts[first] : starts[last]]
-        return int(bitset_bfs(*csr, members, lanes, out, first, deepest, limit, probe, _NO_SUMS))
+        # A node is written once a level: a far jump each time in a wide table, none in a block that the cache
+        # holds.
+        small = num_lanes > LANES and out.shape[0] * LANES * out.itemsize <= CACHE
+        block, column = (np.empty((out.shape[0], LANES), out.dtype), 0) if small else (out, first)
+        block[:, column : column + last - first] = unreachable
+        state = int(bitset_bfs(*csr, members, lanes, block, column, deepest, limit, probe, _NO_SUMS))
+        if small:
+            out[:, first:last] = block[:, : last - first]
+        return state
 
     def one_by_one(first: int) -> int:
         last = min(first + QUEUE_LANES, num_lanes)
-        return int(queue_columns(*csr, nodes, starts[first : last + 1], out, first, deepest, limit))
+        return int(
+            queue_columns(*csr, nodes, starts[first : last + 1], out, first, unreachable, deepest, limit)
+        )
 
     if num_lanes == 0 or adjacency.num_nodes == 0:
         return DONE

@@ -3,6 +3,9 @@
 A *lane* is one breadth-first search. Its seeds may be several nodes: the distance is then that to the
 nearest of them, which is what P-GNN's anchor sets need and what lets one lane serve the j-th anchor
 of every graph of a disjoint union.
+
+Inner loops index with unsigned integers: numba lets a signed index count from the end of an array, and asking
+whether it does takes half of the time.
 """
 
 from __future__ import annotations
@@ -62,19 +65,20 @@ def bitset_bfs(
 ) -> int:
     """Up to 64 searches at once: bit ``j`` of a node's word is lane ``j``.
 
-    ``nodes[i]`` seeds lane ``lanes[i]``. Writes lane ``j``'s hops into ``dist[:, column + j]``, prefilled
-    by the caller with the mark of "unreachable", and adds to ``sums [3, N]``, over the lanes that reach a
+    ``nodes[i]`` seeds lane ``lanes[i]``. Writes lane ``j``'s hops into ``dist[:, column + j]``,
+    prefilled by the caller with the mark of "unreachable", and adds to ``sums [3, N]``, over the lanes that reach a
     node, the distance, its inverse and one; either array may have size 0 and is then left alone. Levels with
     a small frontier are pushed along its edges, the others pulled by the nodes that still miss lanes.
     Returns DONE, TOO_DEEP, or (only with `probe`) TOO_SLOW.
     """
     num_nodes = indptr.size - 1
+    starts, neighbours = indptr.view(np.uint64), indices.view(np.uint32)
     write, add = dist.size > 0, sums.size > 0
     seen = np.zeros(num_nodes, np.uint64)
     frontier = np.zeros(num_nodes, np.uint64)
     found = np.zeros(num_nodes, np.uint64)
-    queue = np.empty(num_nodes, np.int32)
-    touched = np.empty(num_nodes, np.int32)
+    queue = np.empty(num_nodes, np.uint32)
+    touched = np.empty(num_nodes, np.uint32)
     zero, one = np.uint64(0), np.uint64(1)
 
     full = zero
@@ -87,17 +91,18 @@ def bitset_bfs(
             size += 1
         found[nodes[i]] |= bit
     settled = 0.0
+    first = np.uint64(column)
     wanted = PROBE_SETTLED * num_nodes * _count_ones(full)
 
     level = 0
     while True:
         # Settle the nodes found on this level; they are the next frontier.
-        work = 0
+        work = np.int64(0)
         for i in range(size):
-            v = touched[i]
+            v = np.uint64(touched[i])
             new = found[v]
             seen[v] |= new
-            work += indptr[v + 1] - indptr[v]
+            work += np.int64(starts[v + one] - starts[v])
             count = _count_ones(new)
             settled += count
             if add and level > 0:
@@ -106,7 +111,7 @@ def bitset_bfs(
                 sums[2, v] += count
             if write:
                 while new != zero:
-                    dist[v, column + np.int64(_trailing_zeros(new))] = level
+                    dist[v, first + _trailing_zeros(new)] = level
                     new &= new - one
         for i in range(size):
             queue[i] = touched[i]
@@ -121,12 +126,13 @@ def bitset_bfs(
 
         size = 0
         if work > PULL_SHARE * indices.size:
-            for v in range(num_nodes):
+            for u in range(np.uint64(num_nodes)):
+                v = np.uint64(u)
                 missing = full & ~seen[v]
                 if missing != zero:
                     new = zero
-                    for i in range(indptr[v], indptr[v + 1]):
-                        new |= frontier[indices[i]]
+                    for i in range(starts[v], starts[v + one]):
+                        new |= frontier[neighbours[i]]
                         if new & missing == missing:
                             break
                     new &= missing
@@ -136,9 +142,10 @@ def bitset_bfs(
                         size += 1
         else:
             for i in range(frontier_size):
-                reach = frontier[queue[i]]
-                for j in range(indptr[queue[i]], indptr[queue[i] + 1]):
-                    w = indices[j]
+                v = np.uint64(queue[i])
+                reach = frontier[v]
+                for j in range(starts[v], starts[v + one]):
+                    w = neighbours[j]
                     new = reach & ~seen[w]
                     if new != zero:
                         if found[w] == zero:
@@ -163,6 +170,8 @@ def queue_bfs(
 
     Returns how many nodes were reached.
     """
+    starts, neighbours = indptr.view(np.uint64), indices.view(np.uint32)
+    one = np.uint64(1)
     hops[:] = -1
     size = 0
     for seed in seeds:
@@ -172,13 +181,13 @@ def queue_bfs(
             size += 1
     head = 0
     while head < size:
-        v = queue[head]
+        v = np.uint64(queue[head])
         head += 1
         next_hop = hops[v] + 1
         if next_hop > cutoff:
             break
-        for i in range(indptr[v], indptr[v + 1]):
-            w = indices[i]
+        for i in range(starts[v], starts[v + one]):
+            w = neighbours[i]
             if hops[w] < 0:
                 hops[w] = next_hop
                 queue[size] = w
@@ -194,12 +203,13 @@ def queue_columns(
     starts: npt.NDArray[np.int64],
     dist: npt.NDArray[Any],
     column: int,
+    unreachable: int,
     deepest: int,
     cutoff: int,
 ) -> int:
     """One queue a lane: lane ``j`` is seeded by ``nodes[starts[j]:starts[j + 1]]``.
 
-    Writes ``dist[:, column + j]`` as `bitset_bfs` does. Returns DONE or TOO_DEEP.
+    Writes ``dist[:, column + j]``, and `unreachable` where there is no way. Returns DONE or TOO_DEEP.
     """
     num_nodes = indptr.size - 1
     num_lanes = starts.size - 1
@@ -215,8 +225,7 @@ def queue_columns(
                 return TOO_DEEP
         for v in range(num_nodes):
             for j in range(width):
-                if hops[j, v] >= 0:
-                    dist[v, column + first + j] = hops[j, v]
+                dist[v, column + first + j] = hops[j, v] if hops[j, v] >= 0 else unreachable
     return DONE
 
 

@@ -1,0 +1,64 @@
+"""Make the generated parts of the documentation anew: pictures, and tables between markers.
+
+python docs/build.py            # write
+python docs/build.py --check    # fail if a table is not what its results say
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import sys
+from pathlib import Path
+from types import ModuleType
+
+ROOT = Path(__file__).resolve().parent.parent
+
+
+def benchmark(name: str) -> ModuleType:
+    """A benchmark script as a module."""
+    spec = importlib.util.spec_from_file_location(name, ROOT / "benchmarks" / f"{name}.py")
+    if spec is None or spec.loader is None:
+        raise SystemExit(f"benchmarks/{name}.py is missing")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def with_tables(page: str) -> str:
+    """The page with every table between ``<!-- NAME begin -->`` and ``<!-- NAME end -->`` made from its results."""
+    for path in sorted((ROOT / "benchmarks" / "results").glob("*.json")):
+        begin, end = f"<!-- {path.stem} begin -->\n", f"<!-- {path.stem} end -->"
+        if begin in page:
+            table = benchmark(path.stem).markdown(json.loads(path.read_text())["rows"])
+            head, rest = page.split(begin)
+            page = head + begin + table + end + rest.split(end, 1)[1]
+    return page
+
+
+def pictures() -> None:
+    """The picture of the README."""
+    from psgnn.anchors import select_anchors
+    from psgnn.datasets import load_dataset
+    from psgnn.plot import plot_anchors
+
+    (data,) = load_dataset("communities")
+    sets = {rule: select_anchors(data, rule, "log") for rule in ("random", "degree", "farthest-first")}
+    plot_anchors(data, sets).savefig(ROOT / "docs" / "images" / "anchors.png", dpi=110)
+
+
+def main() -> None:
+    """Write, or check."""
+    check = "--check" in sys.argv
+    for path in sorted((ROOT / "docs").glob("*.md")):
+        old = path.read_text()
+        new = with_tables(old)
+        if check and new != old:
+            raise SystemExit(f"{path} is not current; run make docs")
+        path.write_text(new)
+    if not check:
+        pictures()
+
+
+if __name__ == "__main__":
+    main()

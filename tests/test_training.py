@@ -1,0 +1,288 @@
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import networkx as nx
+import numpy as np
+import pytest
+import torch
+from torch_geometric.data import Data
+
+import psgnn.training as training
+from conftest import data_of
+from psgnn.errors import InputError
+from psgnn.nn import MODELS, PRESETS, build_model
+from psgnn.tasks import LinkPrediction, PairClassification, Task
+from psgnn.training import Result, fit, load
+
+
+def communities(groups: int = 6, size: int = 6) -> Data:
+    data = data_of(nx.connected_caveman_graph(groups, size))
+    data.y = torch.arange(groups * size) // size
+    data.node_names = [f"n{v}" for v in range(groups * size)]
+    return data
+
+
+def link_task(seed: int = 0) -> LinkPrediction:
+    return LinkPrediction(communities(), seed=seed)
+
+
+def train(task: Task | None = None, name: str = "psgnn", epochs: int = 20, **options: Any) -> Result:
+    task = link_task() if task is None else task
+    out = options.pop("out", None)
+    return fit(build_model(name, task, **options), task, epochs=epochs, out=out)
+
+
+def same(a: Result, b: Result) -> None:
+    assert a.test == b.test
+    assert a.val == b.val
+    assert a.history == b.history
+    assert a.anchors == b.anchors
+    assert torch.equal(a.embed(), b.embed())
+
+
+# --- results
+
+
+@pytest.mark.parametrize("preset", PRESETS)
+@pytest.mark.parametrize("name", MODELS)
+def test_every_model_trains_saves_and_loads(name: str, preset: str, tmp_path: Path) -> None:
+    task = PairClassification([communities(), communities(4, 7)])
+    result = train(task, name, epochs=2, preset=preset, out=tmp_path / "run")
+    assert {"auc", "auc_pooled", "ap"} <= set(result.test)
+    loaded = load(tmp_path / "run")
+    same(result, loaded)
+    pairs = task.test.pairs
+    assert torch.equal(result.score(pairs), loaded.score(pairs))
+    assert loaded.node_names == [list(graph.node_names) for graph in task.graphs]
+
+
+def test_learning_beats_chance_by_far() -> None:
+    task = PairClassification(communities(8, 8))
+    result = train(task, "psgnn", epochs=150)
+    assert result.test["auc"] > 0.9
+    assert result.history[-1]["loss"] < result.history[0]["loss"]
+
+
+def test_the_best_epoch_by_validation_is_the_one_that_is_kept() -> None:
+    result = train(epochs=60, eval_every=5)
+    best = max(result.history, key=lambda entry: entry["auc"])
+    assert result.val["auc"] == best["auc"]
+    assert result.record["best_epoch"] == best["epoch"]
+
+
+def test_patience_ends_training() -> None:
+    result = train(epochs=500, name="gcn", patience=20, eval_every=5)
+    assert result.record["epochs_run"] == result.record["best_epoch"] + 20
+
+
+@pytest.mark.parametrize("name", ["psgnn", "pgnn"])
+def test_one_seed_gives_one_result(name: str) -> None:
+    state = torch.random.get_rng_state()
+    same(train(name=name), train(name=name))
+    assert torch.equal(state, torch.random.get_rng_state())
+
+
+def test_one_seed_gives_one_result_in_another_process() -> None:
+    code = (
+        "import sys; sys.path.insert(0, 'tests')\n"
+        "from test_training import train\n"
+        "result = train(epochs=5)\n"
+        "print(result.embed().double().sum().item(), result.anchors)"
+    )
+    root = Path(__file__).resolve().parent.parent
+    command = [sys.executable, "-c", code]
+    printed = subprocess.run(command, cwd=root, capture_output=True, text=True, check=True).stdout
+    result = train(epochs=5)
+    assert printed == f"{result.embed().double().sum().item()} {result.anchors}\n"
+
+
+def test_nothing_is_decided_by_the_test_pairs() -> None:
+    """Shuffled test labels change the test metrics and nothing else."""
+    task, other = link_task(), link_task()
+    order = torch.randperm(other.test.labels.numel(), generator=torch.Generator().manual_seed(0))
+    other.test = replace(other.test, labels=other.test.labels[order])
+    a, b = train(task), train(other)
+    assert a.test != b.test
+    assert a.history == b.history
+    assert a.anchors == b.anchors
+    assert torch.equal(a.embed(), b.embed())
+
+
+def test_the_positives_of_a_step_are_hidden_from_its_graph() -> None:
+    task = link_task()
+    model = build_model("psgnn", task, "best")
+    trainer = training._Trainer(model, task, 10, 0)
+    for epoch in range(10):
+        view, pairs, labels = trainer._batch(epoch, np.random.default_rng(0))
+        seen = set(map(tuple, view.union.adjacency.edges().T.tolist()))
+        positives = set(map(tuple, pairs[:, labels == 1].T.tolist()))
+        assert positives
+        assert not positives & seen
+    paper = training._Trainer(build_model("psgnn", task, "paper"), task, 10, 0)
+    assert paper._batch(0, np.random.default_rng(0))[0] is paper.view
+
+
+@pytest.mark.slow
+def test_no_collapse_over_twenty_seeds_on_a_grid() -> None:
+    data = data_of(nx.grid_2d_graph(12, 12))
+    for seed in range(20):
+        task = LinkPrediction(data, seed=seed)
+        result = fit(build_model("psgnn", task, seed=seed), task, epochs=60, seed=seed)
+        assert result.val["auc"] > 0.65, f"seed {seed} collapsed"
+
+
+# --- interrupted runs
+
+
+def test_an_interrupted_run_resumes_to_the_result_it_would_have_had(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = train(epochs=40)
+    epoch = training._Trainer._epoch
+
+    def interrupt_once(self: Any, number: int) -> float:
+        if number == 23:
+            raise KeyboardInterrupt
+        return epoch(self, number)
+
+    monkeypatch.setattr(training._Trainer, "_epoch", interrupt_once)
+    with pytest.raises(KeyboardInterrupt):
+        train(epochs=40, out=tmp_path / "run")
+    assert [path.name for path in (tmp_path / "run").iterdir()] == ["state.safetensors"]
+    monkeypatch.setattr(training._Trainer, "_epoch", epoch)
+    resumed = train(epochs=40, out=tmp_path / "run")
+    same(whole, resumed)
+    same(resumed, load(tmp_path / "run"))
+    assert not (tmp_path / "run" / "state.safetensors").exists()
+
+
+def test_an_interrupted_run_of_other_settings_is_not_resumed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupt(self: Any, number: int) -> float:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(training._Trainer, "_epoch", interrupt)
+        with pytest.raises(KeyboardInterrupt):
+            train(out=tmp_path / "run")
+    with pytest.raises(InputError, match="interrupted run of other settings, data or seed"):
+        train(out=tmp_path / "run", hidden=16)
+
+
+def test_a_finished_run_is_not_overwritten(tmp_path: Path) -> None:
+    train(epochs=2, out=tmp_path / "run")
+    with pytest.raises(InputError, match="holds a finished run"):
+        train(epochs=2, out=tmp_path / "run")
+
+
+def test_a_folder_of_something_else_is_left_alone(tmp_path: Path) -> None:
+    (tmp_path / "precious.txt").write_text("mine")
+    with pytest.raises(InputError, match="is not empty and holds no run"):
+        train(epochs=2, out=tmp_path)
+    assert [path.name for path in tmp_path.iterdir()] == ["precious.txt"]
+
+
+# --- damaged and foreign runs
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("runs") / "run"
+    train(epochs=2, out=folder)
+    return folder
+
+
+@pytest.mark.parametrize("name", ["config.toml", "record.json", "weights.safetensors", "graph.safetensors"])
+@pytest.mark.parametrize("damage", ["missing", "empty", "cut", "noise", "foreign"])
+def test_damaged_runs_get_a_clear_error(finished: Path, tmp_path: Path, name: str, damage: str) -> None:
+    folder = tmp_path / "run"
+    shutil.copytree(finished, folder)
+    path = folder / name
+    content = path.read_bytes()
+    if damage == "missing":
+        path.unlink()
+    elif damage == "foreign":
+        path.write_bytes(
+            b"{}" if name.endswith("json") else b"key = 1\n" if name.endswith("toml") else b"\0" * 64
+        )
+    else:
+        path.write_bytes({"empty": b"", "cut": content[: len(content) // 3], "noise": b"\xff" * 200}[damage])
+    with pytest.raises(InputError) as error:
+        load(folder)
+    assert str(folder) in str(error.value)
+    assert "\n" not in str(error.value)
+
+
+def test_a_run_of_another_version_is_refused(finished: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "run"
+    shutil.copytree(finished, folder)
+    record = json.loads((folder / "record.json").read_text())
+    (folder / "record.json").write_text(json.dumps(record | {"format": 99}))
+    with pytest.raises(InputError, match="is of format 99, this version of psgnn reads format 1"):
+        load(folder)
+
+
+def test_weights_of_another_model_are_refused(finished: Path, tmp_path: Path) -> None:
+    folder, other = tmp_path / "run", tmp_path / "other"
+    shutil.copytree(finished, folder)
+    train(epochs=2, hidden=16, out=other)
+    shutil.copy(other / "weights.safetensors", folder / "weights.safetensors")
+    with pytest.raises(InputError, match="the weights do not fit the settings"):
+        load(folder)
+
+
+def test_the_record_has_what_a_reader_needs(finished: Path) -> None:
+    record = json.loads((finished / "record.json").read_text())
+    assert {"seed", "versions", "history", "anchors", "seconds", "peak_memory_mb", "test", "val"} <= set(
+        record
+    )
+    assert set(record["task"]) == {"name", "split", "data"}
+    assert record["task"]["split"] == link_task().digest
+
+
+# --- graphs that the model has not seen
+
+
+def test_a_model_embeds_and_scores_graphs_it_has_not_seen() -> None:
+    task = PairClassification([communities(n, 7) for n in (4, 5, 6, 7, 8)], holdout="graphs")
+    result = train(task, epochs=60)
+    assert result.test["auc"] > 0.8
+    stranger = communities(5, 9)
+    assert result.embed([stranger]).size(0) == 45
+    scores = result.score(torch.tensor([[0, 0], [1, 30]]), [stranger])
+    assert scores[0] > scores[1]
+
+
+def test_graphs_with_other_features_are_refused() -> None:
+    result = train(epochs=2)
+    stranger = communities()
+    stranger.x = torch.randn(36, 5)
+    with pytest.raises(InputError, match="trained on 1 features, the graphs have 5"):
+        result.embed([stranger])
+
+
+@pytest.mark.parametrize(
+    ("pairs", "message"), [(torch.tensor([[0], [99]]), "pairs name nodes"), (torch.tensor([0, 1]), "shape")]
+)
+def test_pairs_that_do_not_fit_are_refused(pairs: torch.Tensor, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        train(epochs=2).score(pairs)
+
+
+def test_tensorboard_gets_the_curves(tmp_path: Path) -> None:
+    pytest.importorskip("tensorboard", reason="the 'tensorboard' extra is not installed")
+    task = link_task()
+    fit(build_model("gcn", task), task, epochs=10, tensorboard=tmp_path)
+    from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+
+    events = EventAccumulator(str(tmp_path))
+    events.Reload()
+    assert {"loss", "validation/auc"} <= set(events.Tags()["scalars"])
