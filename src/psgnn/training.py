@@ -177,8 +177,7 @@ class _Trainer:
         self.model.train()
         exploration = 1 - epoch / self.epochs
         losses, log_probs = [], []
-        for _ in range(self.config.samples):
-            choice = self.model.pick(view, generator, exploration)
+        for choice in self.model.explore(view, generator, exploration, self.config.samples):
             scores = self.model.score(self.model(view, choice), pairs)
             losses.append(torch.nn.functional.binary_cross_entropy_with_logits(scores, labels))
             log_probs.append(None if choice is None else choice.log_prob)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import torch
@@ -38,6 +39,14 @@ class PositionModel(nn.Module):
             return None
         choice: AnyChoice = self.picker(view, generator, exploration)
         return choice
+
+    def explore(
+        self, view: View, generator: torch.Generator, exploration: float, samples: int
+    ) -> Sequence[AnyChoice | None]:
+        """Several choices of anchors for one training step."""
+        if isinstance(self.picker, SequentialPicker):
+            return self.picker.sample(view, generator, samples)
+        return [self.pick(view, generator, exploration) for _ in range(samples)]
 
     def forward(self, view: View, choice: AnyChoice | None) -> torch.Tensor:
         """Embeddings ``[N, d]`` of the nodes."""

@@ -242,65 +242,76 @@ class SequentialPicker(nn.Module):
         self, view: View, generator: torch.Generator | None = None, exploration: float = 0.0
     ) -> Choice:
         """Pick in every graph of the view."""
+        return self.sample(view, generator, 1)[0]
+
+    def sample(self, view: View, generator: torch.Generator | None, samples: int) -> list[Choice]:
+        """Several independent choices (all equal in evaluation), for little more than the cost of one."""
         many = counts(view, self.k)
-        union = view.union
-        static = structural_features(view)
-        nodes = np.full((union.num_graphs, int(many.max())), -1, np.int64)
-        state = _PickingState(view)
-        log_prob = static.new_zeros(union.num_graphs)
-        for j in range(nodes.shape[1]):
-            logits = self.mlp(torch.cat([static, state.features().to(static)], dim=1))[:, 0]
+        starts = view.union.ptr[:-1]
+        static = structural_features(view).expand(samples, -1, -1)
+        state = _PickingState(view, samples)
+        nodes = np.full((samples, view.union.num_graphs, int(many.max())), -1, np.int64)
+        log_prob = static.new_zeros(samples, view.union.num_graphs)
+        for j in range(nodes.shape[2]):
+            logits = self.mlp(torch.cat([static, state.features().to(static)], dim=2))[..., 0]  # [S, N]
             logits = logits.masked_fill(torch.from_numpy(state.taken).to(static.device), -1e9)
-            rows = torch.log_softmax(view.pad(logits, fill=-1e9), dim=1)  # [G, n]
-            open_graphs = torch.from_numpy(j < many).to(static.device)
             if self.training:
+                rows = torch.stack([view.pad(row, fill=-1e9) for row in logits])  # [S, G, n]
                 noise = torch.rand(rows.shape, generator=generator).clamp_min(1e-20).to(rows)
-                places = (rows.detach() - torch.log(-torch.log(noise))).argmax(dim=1)
-                log_prob = log_prob + torch.where(open_graphs, rows.gather(1, places[:, None])[:, 0], 0)
-                picked = union.ptr[:-1] + places.cpu().numpy()
+                places = (rows.detach() - torch.log(-torch.log(noise))).argmax(dim=2, keepdim=True)
+                step = torch.log_softmax(rows, dim=2).gather(2, places)[..., 0]
+                log_prob = log_prob + torch.where(torch.from_numpy(j < many).to(step.device), step, 0)
+                picked = starts + places[..., 0].cpu().numpy()
             else:
-                picked = _best_of_equals(
-                    view, np.round(logits.detach().cpu().numpy(), 5), state.nearest, self.seed
+                scores = np.round(logits.detach().cpu().numpy(), 5)
+                picked = np.stack(
+                    [
+                        _best_of_equals(view, *row, self.seed)
+                        for row in zip(scores, state.nearest, strict=True)
+                    ]
                 )
-            nodes[:, j] = np.where(j < many, picked, -1)
-            state.add(nodes[:, j])
-        choice = Choice.plain(nodes)
-        weight = choice.weight.to(static)
-        return Choice(choice.nodes.to(static.device), weight, log_prob if self.training else None)
+            nodes[:, :, j] = np.where(j < many, picked, -1)
+            state.add(nodes[:, :, j])
+        tables = torch.from_numpy(nodes).to(static.device)
+        present = (tables >= 0).to(static)
+        return [
+            Choice(table, weight, row if self.training else None)
+            for table, weight, row in zip(tables, present, log_prob, strict=True)
+        ]
 
 
 class _PickingState:
-    """What is known of every node while anchors are being picked."""
+    """What is known of every node while anchors are being picked; each of S samples has a row."""
 
-    def __init__(self, view: View) -> None:
+    def __init__(self, view: View, samples: int) -> None:
         self.view = view
-        num_nodes = view.union.num_nodes
-        self.taken = np.zeros(num_nodes, bool)
-        self.nearest = np.full(num_nodes, np.iinfo(np.int16).max, np.int16)
-        self.proximity = np.zeros(num_nodes)
-        self.classes = view.union.graph_of.copy()
+        shape = samples, view.union.num_nodes
+        self.taken = np.zeros(shape, bool)
+        self.nearest = np.full(shape, np.iinfo(np.int16).max, np.int16)
+        self.proximity = np.zeros(shape)
+        self.classes = np.tile(view.union.graph_of, (samples, 1))
+        self.farthest = np.ones((samples, view.union.num_graphs))
         self.count = 0
-        self.farthest = np.ones(view.union.num_graphs)
 
     def add(self, picked: IntArray) -> None:
-        """Take in the next anchor of every graph ``[G]`` (-1: none)."""
-        hops = self.view.oracle.hops(picked[:, None])[:, 0]
+        """Take in the next anchor of every graph, ``[S, G]`` (-1: none)."""
+        hops = self.view.oracle.hops(picked.T).T  # [S, N]
         self.nearest = np.where(hops >= 0, np.minimum(self.nearest, hops), self.nearest)
         self.proximity += (hops >= 0) / np.maximum(1.0 + hops, 1)
-        codes = self.classes * (int(hops.max()) + 2) + hops + 1
-        self.classes = np.unique(codes, return_inverse=True)[1]
-        self.taken[picked[picked >= 0]] = True
+        self.classes = self.classes * (int(hops.max()) + 2) + hops + 1
+        for row in range(picked.shape[0]):
+            self.classes[row] = np.unique(self.classes[row], return_inverse=True)[1]
+            self.taken[row, picked[row][picked[row] >= 0]] = True
+        self.farthest = np.maximum(self.farthest, np.maximum.reduceat(hops, self.view.union.ptr[:-1], axis=1))
         self.count += 1
-        self.farthest = np.maximum(self.farthest, np.maximum.reduceat(hops, self.view.union.ptr[:-1]))
 
     def features(self) -> torch.Tensor:
-        """Nearest anchor, mean proximity to anchors, share of the graph with the same distances; ``[N, 3]``."""
+        """Nearest anchor, mean proximity to anchors, share of the graph with the same distances; ``[S, N, 3]``."""
         union = self.view.union
-        scale = self.farthest[union.graph_of]
+        equals = np.stack([np.bincount(row)[row] for row in self.classes])
         columns = [
-            np.minimum(self.nearest / scale, 2.0),
+            np.minimum(self.nearest / self.farthest[:, union.graph_of], 2.0),
             self.proximity / max(self.count, 1),
-            np.log(np.bincount(self.classes)[self.classes])
-            / np.log(np.maximum(union.sizes, 2))[union.graph_of],
+            np.log(equals) / np.log(np.maximum(union.sizes, 2))[union.graph_of],
         ]
-        return torch.from_numpy(np.stack(columns, axis=1))
+        return torch.from_numpy(np.stack(columns, axis=2))
