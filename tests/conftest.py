@@ -10,9 +10,13 @@ import hypothesis.strategies as st
 import networkx as nx
 import numpy as np
 import pytest
+import torch
 from torch_geometric.data import Data
 
 from psgnn.graph import Adjacency, make_data
+
+# Tests run side by side, one a core; more threads in each would only wait for one another.
+torch.set_num_threads(1)
 
 hypothesis.settings.register_profile("psgnn", deadline=None, derandomize=True, max_examples=50)
 hypothesis.settings.load_profile("psgnn")

@@ -6,6 +6,7 @@ import re
 import shlex
 import subprocess
 import sys
+from importlib.metadata import version
 from pathlib import Path
 
 import networkx as nx
@@ -66,11 +67,12 @@ def test_public_names_are_those_of_the_contract() -> None:
         assert getattr(psgnn, name) is not None
     contract = {
         "load_dataset", "read_graph", "shortest_distances", "select_anchors", "anchor_diagnostics",
-        "LinkPrediction", "PairClassification",
+        "LinkPrediction", "PairClassification", "build_model", "fit", "load",
     }  # fmt: skip
     assert contract <= set(psgnn.__all__)
     assert set(psgnn._MODULE_OF) == set(psgnn.__all__) - {"__version__"}
     assert dir(psgnn) == sorted(psgnn.__all__)
+    assert psgnn.__version__ == version("psgnn")
 
 
 def test_the_make_targets_of_the_readme_exist() -> None:

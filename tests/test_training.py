@@ -65,7 +65,7 @@ def test_every_model_trains_saves_and_loads(name: str, preset: str, tmp_path: Pa
 
 def test_learning_beats_chance_by_far() -> None:
     task = PairClassification(communities(8, 8))
-    result = train(task, "psgnn", epochs=150)
+    result = train(task, "psgnn", epochs=60)
     assert result.test["auc"] > 0.9
     assert result.history[-1]["loss"] < result.history[0]["loss"]
 
@@ -134,7 +134,7 @@ def test_no_collapse_over_twenty_seeds_on_a_grid() -> None:
     data = data_of(nx.grid_2d_graph(12, 12))
     for seed in range(20):
         task = LinkPrediction(data, seed=seed)
-        result = fit(build_model("psgnn", task, seed=seed), task, epochs=60, seed=seed)
+        result = fit(build_model("psgnn", task, seed=seed, samples=2), task, epochs=30, seed=seed)
         assert result.val["auc"] > 0.65, f"seed {seed} collapsed"
 
 

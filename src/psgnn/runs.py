@@ -14,6 +14,7 @@ import json
 import platform
 import sys
 from collections.abc import Mapping
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +23,6 @@ import torch
 from safetensors import SafetensorError
 from safetensors.torch import load, save
 
-from psgnn import __version__
 from psgnn.errors import InputError
 from psgnn.graph import Adjacency, Union
 from psgnn.io import atomic_write
@@ -162,7 +162,7 @@ def versions() -> dict[str, str]:
     import torch_geometric
 
     return {
-        "psgnn": __version__,
+        "psgnn": version("psgnn"),
         "python": platform.python_version(),
         "torch": torch.__version__,
         "torch_geometric": torch_geometric.__version__,

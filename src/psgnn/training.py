@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import resource
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -22,6 +24,7 @@ from psgnn.nn.view import View, features, view_of
 from psgnn.tasks import LinkPrediction, Split, Task
 
 CHECKPOINT_SECONDS = 20.0
+ONE_THREAD_NODES = 10_000
 
 
 @dataclass(eq=False)
@@ -121,11 +124,23 @@ def fit(
     folder = None if out is None else Path(out)
     trainer = _Trainer(model, task, epochs or model.config.epochs, seed)
     state = _open_run(folder, trainer) if folder is not None else _State()
-    trainer.run(state, folder, progress)
-    result = trainer.finish(state, folder)
+    with _fitting_threads(trainer.view):
+        trainer.run(state, folder, progress)
+        result = trainer.finish(state, folder)
     if tensorboard is not None:
         _write_tensorboard(tensorboard, result)
     return result
+
+
+@contextmanager
+def _fitting_threads(view: View) -> Iterator[None]:
+    """One thread of torch where the graph is small: its threads wait for one another longer than they work."""
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1 if view.union.num_nodes <= ONE_THREAD_NODES else threads)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(threads)
 
 
 class _Trainer:
