@@ -1,7 +1,7 @@
 # make setup   .venv with everything (does nothing when it is up to date)
-# make demo    install, then anchors and training-free scores on the built-in communities graph
+# make demo    install, pick anchors, train PSGNN and compare it on the built-in communities graph
 # make test    lint, types, architecture and tests: what CI runs (make check is the same)
-# make bench   measure the distance engine against its peers (half an hour)
+# make bench   measure distances and layers against their peers (a quarter of an hour)
 # make docs    make the generated pages and pictures of docs/ anew
 PYTHON ?= python3
 BIN := .venv/bin
@@ -25,8 +25,9 @@ $(STAMP): pyproject.toml constraints.txt
 demo: $(STAMP)
 	mkdir -p demo
 	$(BIN)/psgnn anchors communities --method all --plot demo/anchors.png --force
-	$(BIN)/psgnn compare communities --task link --models none --seeds 3
-	@echo "The picture of the anchors is demo/anchors.png"
+	$(BIN)/psgnn train communities --task link --out demo/run --force
+	$(BIN)/psgnn compare communities --task link --models psgnn,pgnn,gcn --seeds 2
+	@echo "The picture of the anchors is demo/anchors.png, the trained run is in demo/run"
 
 check test: $(STAMP)
 	$(BIN)/ruff check .
@@ -37,6 +38,7 @@ check test: $(STAMP)
 
 bench: $(STAMP)
 	$(BIN)/python benchmarks/distances.py --json benchmarks/results/distances.json > /dev/null
+	$(BIN)/python benchmarks/training.py --json benchmarks/results/training.json > /dev/null
 
 docs: $(STAMP)
 	$(BIN)/python docs/build.py

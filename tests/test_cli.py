@@ -57,7 +57,7 @@ def test_help_needs_no_torch() -> None:
     assert "compare" in done.stdout
 
 
-@pytest.mark.parametrize("command", ["datasets", "anchors", "compare"])
+@pytest.mark.parametrize("command", ["datasets", "anchors", "train", "compare"])
 def test_every_command_has_an_example_that_names_it(run: Run, command: str) -> None:
     code, out, err = run(command, "--help")
     assert code == 0
@@ -116,7 +116,7 @@ def test_compare_prints_every_rule_with_its_spread(run: Run) -> None:
     assert code == 0
     assert all(name in out for name in HEURISTICS)
     assert "±" in out
-    code, out, err = run(*arguments, "--seeds", 2, "--json")
+    code, out, err = run(*arguments, "--models", "none", "--seeds", 2, "--json")
     document = json.loads(out)
     assert err == ""
     assert {row["name"] for row in document["rows"]} == set(HEURISTICS)
@@ -129,10 +129,62 @@ def test_compare_prints_every_rule_with_its_spread(run: Run) -> None:
 def test_compare_takes_labels_from_a_file(run: Run, edges: Path, tmp_path: Path) -> None:
     labels = tmp_path / "labels.csv"
     labels.write_text("node,label\n" + "".join(f"n{v},{'left' if v < 9 else 'right'}\n" for v in range(18)))
-    code, out, err = run("compare", edges, "--task", "pair", "--labels", labels, "--json")
+    code, out, err = run("compare", edges, "--task", "pair", "--labels", labels, "--models", "none", "--json")
     assert code == 0
     rows = {row["name"]: row["auc_mean"] for row in json.loads(out)["rows"]}
     assert rows["spectral-cosine"] > 0.9
+
+
+def test_compare_puts_models_and_rules_in_one_table(run: Run, edges: Path) -> None:
+    from psgnn.heuristics import HEURISTICS
+    from psgnn.nn import MODELS
+
+    code, out, err = run("compare", edges, "--seeds", 1, "--epochs", 2, "--json")
+    assert code == 0
+    kinds = {row["name"]: row["kind"] for row in json.loads(out)["rows"]}
+    assert kinds == dict.fromkeys(MODELS, "model") | dict.fromkeys(HEURISTICS, "rule")
+
+
+def test_train_writes_a_run_that_loads(run: Run, edges: Path, tmp_path: Path) -> None:
+    import psgnn
+
+    arguments = ("train", edges, "--epochs", 20, "--anchors", 3, "--option", "hidden=16", "--out", "my-run")
+    code, out, err = run(*arguments)
+    assert code == 0
+    assert "validation" in out
+    assert "18 nodes, 59 edges" in err
+    result = psgnn.load(tmp_path / "my-run")
+    assert result.model.config.hidden == 16
+    assert len(result.anchors[0]) == 3
+    assert result.node_names[0][0] == "n0"
+    check_failure(run(*arguments), tmp_path, {"edges.csv", "my-run"}, "holds a finished run.*--force")
+    code, out, err = run(*arguments, "--force", "--json")
+    assert code == 0
+    assert json.loads(out)["test"] == result.test
+    assert err == ""
+
+
+def test_an_interrupted_training_says_how_to_go_on(
+    run: Run, edges: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import psgnn.training as training
+
+    epoch = training._Trainer._epoch
+
+    def interrupt(self: training._Trainer, number: int) -> float:
+        if number == 7:
+            raise KeyboardInterrupt
+        return epoch(self, number)
+
+    arguments = ("train", edges, "--epochs", 10, "--out", "my-run")
+    monkeypatch.setattr(training._Trainer, "_epoch", interrupt)
+    code, out, err = run(*arguments)
+    assert code == 130
+    assert err == "psgnn: error: interrupted; the run in my-run is kept, and the same command resumes it\n"
+    monkeypatch.setattr(training._Trainer, "_epoch", epoch)
+    code, out, err = run(*arguments, "--json")
+    assert code == 0
+    assert json.loads(out)["epochs_run"] == 10
 
 
 # --- what a person with bad luck gets: one line, exit code 2, nothing written
@@ -180,7 +232,7 @@ def check_failure(result: tuple[int, str, str], folder: Path, files: set[str], m
         (("compare", "missing.csv"), "missing.csv"),
         (("compare", "comunities"), "unknown dataset .*'comunities'; did you mean 'communities'"),
         (("compare", "edges.csv", "--task", "lnk"), "unknown task 'lnk'; did you mean 'link'"),
-        (("compare", "edges.csv", "--models", "gpt"), "unknown models 'gpt'"),
+        (("compare", "edges.csv", "--models", "gpt"), "unknown model 'gpt'; did you mean 'gat'"),
         (("compare", "edges.csv", "--sees", "3"), "No such option.*--sees.*--seeds"),
         (("compare", "edges.csv", "--seeds", "0"), "--seeds"),
         (("compare", "edges.csv", "--task", "pair"), "no node classes"),
@@ -188,6 +240,11 @@ def check_failure(result: tuple[int, str, str], folder: Path, files: set[str], m
         (("compare", "communities", "--set", "size"), "KEY=VALUE"),
         (("compare", "communities", "--labels", "edges.csv"), "--labels goes with a graph file"),
         (("compare", "edges.csv", "--set", "size=3"), "--set goes with a dataset"),
+        (("compare", "communities", "--set", "root=x"), "goes with --data"),
+        (("train", "edges.csv", "--model", "psgn"), "unknown model 'psgn'; did you mean 'psgnn'"),
+        (("train", "edges.csv", "--preset", "bst"), "unknown preset 'bst'; did you mean 'best'"),
+        (("train", "edges.csv", "--option", "hiden=3"), "unknown option 'hiden'; did you mean 'hidden'"),
+        (("train", "edges.csv", "--anchors", "99"), "99 anchors were asked of a graph of 18 nodes"),
         (("anchors", "edges.csv", "--anchors", "99"), "99 anchors were asked of a graph of 18 nodes"),
         (("anchors", "edges.csv", "--anchors", "many"), "must be log, log2 or an integer"),
         (("anchors", "edges.csv", "--method", "degre"), "did you mean 'degree'"),

@@ -211,6 +211,7 @@ class _Trainer:
             return self.view, split.pairs, split.labels
         positives, view = split.pairs[:, split.labels == 1], self.view
         if self.hides:
+            # Deviates: the paper scores training edges on a graph that contains them.
             positives, view = self._fold(epoch % self.task.folds)
         if self.config.fresh_negatives or self.hides:
             negatives = self.task.sample_negatives(positives.size(1), rng)

@@ -31,6 +31,7 @@ class Measured:
     @classmethod
     def of(cls, view: View, hops: np.ndarray, who: torch.Tensor, weight: torch.Tensor) -> Measured:
         """From hops ``[N, K]`` with -1 for unreachable."""
+        # Deviates: the paper feeds d itself, which has no value for unreachable nodes.
         proximity = 1 / (1 + torch.arange(int(hops.max(initial=0)) + 1))
         rows = torch.cat([torch.zeros(1), proximity])[:, None].to(view.x)
         near = torch.from_numpy(hops.astype(np.int32) + 1).to(view.x.device)

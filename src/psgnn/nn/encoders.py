@@ -63,6 +63,7 @@ class AnchorLayer(nn.Module):
         if self.anchor_part is not None:
             options |= {"far": self.anchor_part(h), "who": seen.who}
         if self.scalar is None:
+            # Deviates: AGG to R^K would not fit the next layer's width, so hidden layers take the mean.
             share = seen.weight / (seen.weight != 0).sum(dim=1, keepdim=True)
             pooled = anchor_messages(table, seen.near, base, share, seen.graph, **options)
             if self.out is None:
@@ -118,6 +119,7 @@ class AnchorEncoder(nn.Module):
                 h = self.norms[i](h) if self.norms else h
                 h = self.dropout(torch.relu(h))
         if self.center:
+            # Deviates: under a dot product, embeddings can otherwise become parallel, all of them.
             h = _standardised(h, view)
         return nn.functional.normalize(h, dim=1) if self.normalize else h
 

@@ -133,6 +133,7 @@ class ScorePicker(nn.Module):
         scores = self.affine(x)[:, 0]
         squares = scores.new_zeros(view.union.num_graphs).index_add(0, view.graph, scores**2)
         if self.unit_scores:
+            # Deviates: scores of unit norm are about 1 / sqrt(N), and the noise drowns them.
             squares = squares / view.sizes
         return torch.as_tensor(scores / squares.clamp_min(1e-12).sqrt()[view.graph])
 
@@ -143,6 +144,7 @@ class ScorePicker(nn.Module):
         scores = self.scores(view)
         many = counts(view, self.k)
         if not self.training:
+            # Deviates: the paper does not say what happens to ties, nor that evaluation has no noise.
             nodes = torch.from_numpy(spread_top_k(view, scores.detach().cpu().numpy(), many, self.seed))
             return self._weighted(scores, nodes.to(scores.device))
         if self.estimator in ("simple", "reinforce"):
