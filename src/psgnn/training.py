@@ -18,7 +18,7 @@ from psgnn import runs
 from psgnn.console import Bar
 from psgnn.errors import InputError, MissingExtraError
 from psgnn.metrics import evaluate
-from psgnn.nn.choices import AnyChoice, Choice, SetChoice
+from psgnn.nn.choices import AnyChoice, choice_of, choice_tensors
 from psgnn.nn.models import PositionModel, model_of
 from psgnn.nn.view import View, features, view_of
 from psgnn.tasks import LinkPrediction, Split, Task
@@ -333,7 +333,7 @@ def _open_run(folder: Path, trainer: _Trainer) -> _State:
 def _save_state(folder: Path, trainer: _Trainer, state: _State) -> None:
     tensors = {f"model.{key}": value for key, value in trainer.model.state_dict().items()}
     tensors |= {f"best.{key}": value for key, value in state.best_weights.items()}
-    tensors |= _choice_tensors(state.best_choice)
+    tensors |= choice_tensors(state.best_choice)
     for index, slots in trainer.optimizer.state_dict()["state"].items():
         tensors |= {f"optimizer.{index}.{slot}": torch.as_tensor(value) for slot, value in slots.items()}
     numbers = {key: getattr(state, key) for key in ("epoch", "best_epoch", "best_auc", "best_val", "seconds")}
@@ -358,26 +358,8 @@ def _load_state(tensors: dict[str, torch.Tensor], metadata: dict[str, Any], trai
         **metadata["numbers"],
         history=metadata["history"],
         best_weights=part("best."),
-        best_choice=_choice_of(tensors),
+        best_choice=choice_of(tensors),
     )
-
-
-def _choice_tensors(choice: AnyChoice | None) -> dict[str, torch.Tensor]:
-    if choice is None:
-        return {}
-    tensors = {"choice.weight": choice.weight, "choice.nodes": torch.as_tensor(choice.nodes)}
-    if isinstance(choice, SetChoice):
-        tensors["choice.starts"] = torch.from_numpy(choice.starts)
-    return tensors
-
-
-def _choice_of(tensors: dict[str, torch.Tensor]) -> AnyChoice | None:
-    if "choice.nodes" not in tensors:
-        return None
-    nodes, weight = tensors["choice.nodes"], tensors["choice.weight"]
-    if "choice.starts" in tensors:
-        return SetChoice(nodes.numpy(), tensors["choice.starts"].numpy(), weight)
-    return Choice(nodes, weight)
 
 
 def _save_run(folder: Path, result: Result) -> None:
@@ -385,7 +367,7 @@ def _save_run(folder: Path, result: Result) -> None:
     runs.write_config(folder, result.model.config)
     runs.write_view(folder, result.view, result.node_names)
     tensors = {f"model.{key}": value for key, value in result.model.state_dict().items()}
-    runs.write_tensors(folder / runs.WEIGHTS, tensors | _choice_tensors(result.choice))
+    runs.write_tensors(folder / runs.WEIGHTS, tensors | choice_tensors(result.choice))
     runs.write_record(folder, result.record)
     (folder / runs.STATE).unlink(missing_ok=True)
 
@@ -410,4 +392,4 @@ def load(run_dir: str | Path) -> Result:
     except (RuntimeError, KeyError) as error:
         reason = " ".join(str(error).split())[:150]
         raise InputError(f"{folder}: the weights do not fit the settings ({reason}); train again") from None
-    return Result(model, view, _choice_of(tensors), *metrics, record, names)
+    return Result(model, view, choice_of(tensors), *metrics, record, names)

@@ -98,3 +98,23 @@ class SetChoice:
 
 
 AnyChoice = Choice | SetChoice
+
+
+def choice_tensors(choice: AnyChoice | None) -> dict[str, torch.Tensor]:
+    """A choice as named tensors, to be saved with the weights."""
+    if choice is None:
+        return {}
+    tensors = {"choice.weight": choice.weight, "choice.nodes": torch.as_tensor(choice.nodes)}
+    if isinstance(choice, SetChoice):
+        tensors["choice.starts"] = torch.from_numpy(choice.starts)
+    return tensors
+
+
+def choice_of(tensors: dict[str, torch.Tensor]) -> AnyChoice | None:
+    """The choice among the tensors, as `choice_tensors` put it there."""
+    if "choice.nodes" not in tensors:
+        return None
+    nodes, weight = tensors["choice.nodes"], tensors["choice.weight"]
+    if "choice.starts" in tensors:
+        return SetChoice(nodes.numpy(), tensors["choice.starts"].numpy(), weight)
+    return Choice(nodes, weight)
