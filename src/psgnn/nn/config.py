@@ -112,6 +112,7 @@ _BEST: dict[str, dict[str, Any]] = {
         "picker": "sequential", "samples": 4, "anchor": "add", "center": True,
         "hidden": 64, "layers": 2, "dropout": 0.1, "lr": 5e-3, "decoder": "distance",
     },
+    "pgnn": {"layers": 2, "hidden": 64, "lr": 5e-3, "dropout": 0.1},
     "agnn": {"layers": 2, "hidden": 64, "lr": 5e-3},
 }  # fmt: skip
 
