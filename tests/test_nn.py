@@ -7,7 +7,6 @@ import networkx as nx
 import numpy as np
 import pytest
 import torch
-from torch import nn
 
 from conftest import data_of
 from psgnn.errors import InputError
@@ -162,8 +161,6 @@ def test_sets_are_as_near_as_their_nearest_member() -> None:
     choice = picker(view)
     seen = choice.measure(view)
     sets = choice.per_graph(view)
-    hops = view.oracle.hops(np.array([[v for part in sets[g][:1] for v in part][:1] for g in range(3)]))
-    assert hops.shape == (view.union.num_nodes, 1)
     levels = [int(np.log2(n)) for n in view.union.sizes]
     assert [len(parts) for parts in sets] == [level**2 for level in levels]
     for g, parts in enumerate(sets):
@@ -403,4 +400,4 @@ def test_encoders_run_elsewhere_than_on_the_cpu() -> None:
     )
     out = layer(torch.empty(view.union.num_nodes, 3, device="meta"), moved)
     assert out.device.type == "meta"
-    assert isinstance(layer, nn.Module)
+    assert out.shape == seen.near.shape

@@ -44,6 +44,13 @@ CONFIG, RECORD, WEIGHTS, GRAPH, STATE = (
 )
 
 
+def check_folder(folder: Path) -> None:
+    """Refuse a path that is, or lies below, something else than a folder."""
+    for part in (folder, *folder.parents):
+        if part.exists() and not part.is_dir():
+            raise InputError(f"{part} is a file, and a run needs a folder; choose another --out")
+
+
 def write_text(path: Path, text: str) -> None:
     """Write a file of a run, atomically."""
     with atomic_write(path, force=True) as temporary:

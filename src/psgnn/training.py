@@ -314,6 +314,7 @@ def _identity(trainer: _Trainer) -> dict[str, Any]:
 
 def _open_run(folder: Path, trainer: _Trainer) -> _State:
     """A new run, or the state of one that was interrupted."""
+    runs.check_folder(folder)
     if (folder / runs.RECORD).exists():
         raise InputError(f"{folder} holds a finished run; choose another --out or pass --force to replace it")
     if not (folder / runs.STATE).exists():
@@ -374,6 +375,7 @@ def _save_run(folder: Path, result: Result) -> None:
 
 def remove_run(folder: Path) -> None:
     """Remove the files of a run, and nothing else; an empty folder stays."""
+    runs.check_folder(folder)
     for name in (runs.RECORD, runs.STATE, runs.CONFIG, runs.WEIGHTS, runs.GRAPH):
         (folder / name).unlink(missing_ok=True)
 
