@@ -33,6 +33,17 @@ def with_tables(page: str) -> str:
             table = benchmark(path.stem).markdown(json.loads(path.read_text())["rows"])
             head, rest = page.split(begin)
             page = head + begin + table + end + rest.split(end, 1)[1]
+    return with_experiments(page)
+
+
+def with_experiments(page: str) -> str:
+    """The page with the tables of every experiment that has markers in it, made from its records."""
+    from psgnn.experiments.manifest import load_manifest, manifest_names
+    from psgnn.experiments.tables import with_tables as with_records
+
+    for name in manifest_names(ROOT / "experiments"):
+        if f"<!-- {name} begin -->" in page:
+            page = with_records(page, load_manifest(name, ROOT / "experiments"))
     return page
 
 

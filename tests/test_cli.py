@@ -55,9 +55,10 @@ def test_help_needs_no_torch() -> None:
     assert done.returncode == 0, done.stderr
     assert "anchors" in done.stdout
     assert "compare" in done.stdout
+    assert "reproduce" in done.stdout
 
 
-@pytest.mark.parametrize("command", ["datasets", "anchors", "train", "compare"])
+@pytest.mark.parametrize("command", ["datasets", "anchors", "train", "compare", "reproduce"])
 def test_every_command_has_an_example_that_names_it(run: Run, command: str) -> None:
     code, out, err = run(command, "--help")
     assert code == 0
@@ -143,6 +144,106 @@ def test_compare_puts_models_and_rules_in_one_table(run: Run, edges: Path) -> No
     assert code == 0
     kinds = {row["name"]: row["kind"] for row in json.loads(out)["rows"]}
     assert kinds == dict.fromkeys(MODELS, "model") | dict.fromkeys(HEURISTICS, "rule")
+
+
+def test_compare_takes_peers_negatives_and_a_first_seed(run: Run, edges: Path) -> None:
+    arguments = ("compare", edges, "--models", "none", "--peers", "boosting", "--negatives", "degree")
+    code, out, err = run(*arguments, "--seeds", 1, "--first-seed", 7, "--json")
+    assert code == 0, err
+    document = json.loads(out)
+    assert document["seeds"] == [7]
+    assert document["negatives"] == "degree"
+    assert {row["name"] for row in document["rows"] if row["kind"] == "peer"} == {"boosting"}
+    code, uniform, err = run("compare", edges, "--models", "none", "--seeds", 1, "--first-seed", 7, "--json")
+    assert code == 0
+    scores = [{row["name"]: row["auc"] for row in json.loads(text)["rows"]} for text in (out, uniform)]
+    assert scores[0]["preferential-attachment"] != scores[1]["preferential-attachment"]
+    code, out, err = run("compare", edges, "--models", "none", "--seeds", 1)
+    assert all(column in out for column in ("AUC", "average precision", "MRR", "Hits@20"))
+
+
+def test_compare_ablates(run: Run, edges: Path) -> None:
+    from psgnn.nn.config import ABLATIONS
+
+    code, out, err = run("compare", edges, "--ablate", "--seeds", 1, "--epochs", 2, "--json")
+    assert code == 0, err
+    assert {row["name"] for row in json.loads(out)["rows"]} == {"psgnn", *ABLATIONS}
+
+
+@pytest.mark.parametrize("decoder", ["set", "dot", "distance"])
+def test_train_takes_a_decoder(run: Run, edges: Path, decoder: str) -> None:
+    arguments = ("train", edges, "--epochs", 2, "--decoder", decoder, "--negatives", "distance")
+    code, out, err = run(*arguments, "--json")
+    assert code == 0, err
+    assert json.loads(out)["config"]["decoder"] == decoder
+    code, out, err = run(*arguments)
+    assert all(column in out for column in ("AUC", "MRR", "Hits@20"))
+
+
+EXPERIMENT = """
+title = "A small experiment"
+[methods.pagerank]
+kind = "rule"
+seeds = 2
+[methods.gcn]
+kind = "model"
+seeds = 1
+options = {epochs = 2}
+[[rows]]
+name = "grid-link"
+title = "Grid, link"
+dataset = "grid"
+dataset_options = {rows = 5, cols = 6}
+task = "link"
+[[rows]]
+name = "grid-pair"
+title = "Grid, pair"
+dataset = "grid"
+task = "pair"
+[[sections]]
+name = "all"
+title = "All"
+rows = ["grid-link", "grid-pair"]
+methods = ["pagerank", "gcn"]
+"""
+
+
+@pytest.fixture
+def experiments(tmp_path: Path) -> Path:
+    folder = tmp_path / "experiments"
+    folder.mkdir()
+    (folder / "small.toml").write_text(EXPERIMENT)
+    return folder
+
+
+def test_reproduce_makes_what_is_missing_and_its_tables(run: Run, experiments: Path) -> None:
+    code, out, err = run("reproduce", "--list")
+    assert code == 0
+    assert "A small experiment" in out
+    code, out, err = run("reproduce", "small", "--dry-run", "--json")
+    assert code == 0
+    assert (json.loads(out)["runs"], json.loads(out)["recorded"]) == (6, 0)
+    assert not (experiments / "records").exists()
+
+    # The grid has no classes, so one row fails; the other is made all the same.
+    code, out, err = run("reproduce", "small", "--jobs", 1, "--json")
+    assert code == 1
+    failed = json.loads(out)["failed"]
+    assert [problem["run"].split(",")[0] for problem in failed] == ["grid-pair"] * 3
+    assert all("no node classes" in problem["error"] for problem in failed)
+    assert len(err.splitlines()) == 3
+    values = json.loads(out)["sections"][0]["rows"][0]["methods"][0]["values"]
+    assert sorted(values) == ["100", "101"]
+
+    code, out, err = run("reproduce", "small", "--dry-run")
+    assert code == 0
+    assert "6 runs, 3 recorded, 3 missing" in out
+    code, first, err = run("reproduce", "small", "--only", "grid-link")
+    assert (code, err) == (0, "")
+    code, out, err = run("reproduce", "all", "--from-records")
+    assert code == 0
+    assert out == first
+    assert "[pagerank](records/grid-link/pagerank.json)" in out
 
 
 def test_train_writes_a_run_that_loads(run: Run, edges: Path, tmp_path: Path) -> None:
@@ -241,6 +342,20 @@ def check_failure(result: tuple[int, str, str], folder: Path, files: set[str], m
         (("compare", "communities", "--labels", "edges.csv"), "--labels goes with a graph file"),
         (("compare", "edges.csv", "--set", "size=3"), "--set goes with a dataset"),
         (("compare", "communities", "--set", "root=x"), "goes with --data"),
+        (("compare", "edges.csv", "--peers", "node3vec"), "unknown peer 'node3vec'; did you mean 'node2vec'"),
+        (("compare", "edges.csv", "--negatives", "degre"), "'degre'; did you mean 'degree'"),
+        (
+            ("compare", "communities", "--task", "pair", "--negatives", "degree"),
+            "unknown option of the pair task",
+        ),
+        (("train", "edges.csv", "--decoder", "dott"), "unknown decoder 'dott'; did you mean 'dot'"),
+        (("train", "edges.csv", "--negatives", "degre"), "'degre'; did you mean 'degree'"),
+        (("reproduce",), "name an experiment: accuracy"),
+        (("reproduce", "acuracy"), "unknown experiment 'acuracy'; did you mean 'accuracy'"),
+        (("reproduce", "accuracy", "--only", "grid"), "unknown row 'grid'; did you mean 'grid-link'"),
+        (("reproduce", "accuracy", "--methods", "psgn"), "unknown method 'psgn'; did you mean 'psgnn'"),
+        (("reproduce", "accuracy", "--shard", "3/2"), "--shard takes i/n"),
+        (("reproduce", "accuracy", "--folder", "nowhere"), "no manifests .*in nowhere"),
         (("train", "edges.csv", "--model", "psgn"), "unknown model 'psgn'; did you mean 'psgnn'"),
         (("train", "edges.csv", "--epochs", "2", "--out", "edges.csv"), "edges.csv is a file"),
         (("train", "edges.csv", "--epochs", "2", "--out", "edges.csv", "--force"), "edges.csv is a file"),

@@ -1,12 +1,12 @@
 import numpy as np
 import pytest
 import torch
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 from sklearn.metrics import average_precision_score, roc_auc_score
 
 from psgnn.errors import InputError
-from psgnn.metrics import average_precision, evaluate, grouped_auc, hits_at_k, mrr, roc_auc
+from psgnn.metrics import METRICS, average_precision, evaluate, grouped_auc, hits_at_k, mrr, roc_auc
 from psgnn.tasks import Split
 
 # Few distinct scores, so that most cases have ties, within and across labels and groups.
@@ -67,9 +67,51 @@ def test_evaluate_tells_the_mean_over_graphs_from_the_pooled_auc():
     )
     scores = torch.tensor([1.0, 11.0, 0.0, 10.0], requires_grad=True)
     found = evaluate(split, scores)
-    assert found == {"auc": 1.0, "auc_pooled": 0.75, "ap": pytest.approx(1 / 2 + 1 / 2 * 2 / 3)}
+    assert found == {
+        "auc": 1.0,
+        "auc_pooled": 0.75,
+        "ap": pytest.approx(1 / 2 + 1 / 2 * 2 / 3),
+        "mrr": (1 + 1 / 2) / 2,
+        "hits@20": 1.0,
+        "hits@50": 1.0,
+        "hits@100": 1.0,
+    }
     assert evaluate(split, scores.bfloat16()) == found
     assert all(type(value) is float for value in found.values())
+
+
+@given(ROWS, st.integers(1, 60))
+def test_evaluate_is_each_metric_by_itself(rows, k):
+    labels, scores, groups = columns(rows)
+    assume(labels.any() and not labels.all())
+    split = Split(
+        torch.zeros(2, len(rows), dtype=torch.int64), torch.tensor(labels).float(), torch.tensor(groups)
+    )
+    if any(0 < labels[groups == g].mean() < 1 for g in groups):
+        assert list(evaluate(split, scores)) == list(METRICS)
+    above, below = scores[labels], scores[~labels]
+    pooled = ["auc_pooled", "ap", "mrr", f"hits@{k}"]
+    expected = [
+        roc_auc(labels, scores),
+        average_precision(labels, scores),
+        mrr(above, below),
+        hits_at_k(above, below, k),
+    ]
+    assert evaluate(split, scores, pooled) == dict(zip(pooled, expected, strict=True))
+
+
+def test_only_the_metrics_asked_for_are_computed():
+    all_positive = Split(
+        torch.zeros(2, 2, dtype=torch.int64), torch.ones(2), torch.zeros(2, dtype=torch.int64)
+    )
+    assert evaluate(all_positive, [0.1, 0.2], ["ap"]) == {"ap": 1.0}
+    with pytest.raises(InputError, match="AUC needs positives and negatives"):
+        evaluate(all_positive, [0.1, 0.2], ["auc"])
+    for name, near in (("hits", "hits@"), ("hits@5x", "hits@50"), ("hits@-1", "hits@"), ("aucs", "auc")):
+        with pytest.raises(InputError, match=f"unknown metric '{name}'; did you mean '{near}"):
+            evaluate(all_positive, [0.1, 0.2], [name])
+    with pytest.raises(InputError, match="give one for each"):
+        evaluate(all_positive, [0.1], ["hits@20"])
 
 
 @given(

@@ -1,91 +1,218 @@
-"""Models and training-free rules side by side, on the same splits."""
+"""Models, training-free rules and peers side by side, on the same splits.
+
+::
+
+    task = make_task(graphs, "link", seed=0)
+    measure(Method("psgnn", "model"), task, seed=0)["test"]["auc"]
+    compare(graphs, "link", models=["psgnn", "psgnn/paper"], peers=["node2vec"], seeds=10)
+"""
 
 from __future__ import annotations
 
+import inspect
 import time
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
+import torch
 
 from psgnn.console import Bar
 from psgnn.errors import InputError, unknown_name
 from psgnn.heuristics import HEURISTICS, score_pairs
 from psgnn.metrics import evaluate
-from psgnn.nn import MODELS, build_model
-from psgnn.tasks import LinkPrediction, PairClassification
+from psgnn.nn import MODELS, PRESETS, build_model
+from psgnn.nn.config import ABLATIONS
+from psgnn.peers import PEERS, Scorer
+from psgnn.tasks import LinkPrediction, PairClassification, Task, link_task
 from psgnn.training import fit
 
 if TYPE_CHECKING:
     from torch_geometric.data import Data
 
-TASKS = {"link": LinkPrediction, "pair": PairClassification}
-METRICS = ("auc", "auc_pooled", "ap")
+TASKS: dict[str, type[LinkPrediction] | type[PairClassification]] = {
+    "link": LinkPrediction,
+    "pair": PairClassification,
+}
+REGISTRIES: dict[str, Iterable[str]] = {"model": MODELS, "rule": HEURISTICS, "peer": PEERS}
 
 
-def make_task(graphs: Sequence[Data], name: str, seed: int) -> LinkPrediction | PairClassification:
-    """The task of that name, split with that seed."""
+@dataclass(frozen=True)
+class Method:
+    """A way to score pairs: a model under a preset, a training-free rule or a peer.
+
+    ``options`` change the settings of a model; ``label`` is its name in tables.
+    """
+
+    name: str
+    kind: Literal["model", "rule", "peer"]
+    preset: str = "best"
+    options: Mapping[str, Any] = field(default_factory=dict, hash=False)
+    label: str | None = None
+
+    def __post_init__(self) -> None:
+        if self.kind not in REGISTRIES:
+            raise unknown_name("kind of method", self.kind, REGISTRIES)
+        if self.name not in REGISTRIES[self.kind]:
+            raise unknown_name(self.kind, self.name, REGISTRIES[self.kind])
+        if self.kind == "model" and self.preset not in PRESETS:
+            raise unknown_name("preset", self.preset, PRESETS)
+        if self.kind != "model" and self.options:
+            raise InputError(f"the {self.kind} {self.name} has no options, found {', '.join(self.options)}")
+
+    @property
+    def title(self) -> str:
+        """The label, or the name with the preset where that is not ``best``."""
+        plain = self.kind != "model" or self.preset == "best"
+        return self.label or (self.name if plain else f"{self.name}/{self.preset}")
+
+
+def make_task(
+    graphs: Sequence[Data], name: str, seed: int, **options: Any
+) -> LinkPrediction | PairClassification:
+    """The task of that name; a graph that comes with an official split of its links gets that one.
+
+    ``options`` are those of the task's class, such as ``negatives`` or ``max_pairs``.
+    """
     if name not in TASKS:
         raise unknown_name("task", name, TASKS)
-    task: LinkPrediction | PairClassification = TASKS[name](graphs, seed=seed)
-    return task
+    valid = inspect.signature(TASKS[name]).parameters.keys() - {"graphs", "seed"}
+    for option in options:
+        if option not in valid:
+            raise unknown_name(f"option of the {name} task", option, valid)
+    if name == "link":
+        return link_task(graphs, seed, **options)
+    return PairClassification(graphs, seed=seed, **options)
 
 
 def parse_models(text: str) -> list[str]:
-    """``all``, ``none``, or names with commas between them."""
+    """``all``, ``none``, or names with commas between them: ``psgnn,psgnn/paper,node2vec``."""
     if text in ("all", "none"):
         return list(MODELS) if text == "all" else []
     names = [name.strip() for name in text.split(",")]
     for name in names:
-        if name not in MODELS:
-            raise unknown_name("model", name, [*MODELS, "all", "none"])
+        _method(name, "best")
     return names
+
+
+def _method(name: str, preset: str) -> Method:
+    """The model, model/preset or peer of that name."""
+    if name in PEERS:
+        return Method(name, "peer")
+    model, slash, own = name.partition("/")
+    if model not in MODELS:
+        raise unknown_name("model", name, [*MODELS, *PEERS, "all", "none"])
+    return Method(model, "model", own if slash else preset, label=name)
+
+
+def ablations() -> list[Method]:
+    """``psgnn`` under ``best``, and the same without each of its parts."""
+    parts = [Method("psgnn", "model", options=options, label=label) for label, options in ABLATIONS.items()]
+    return [Method("psgnn", "model"), *parts]
+
+
+def measure(method: Method, task: Task, seed: int, *, epochs: int | None = None) -> dict[str, Any]:
+    """Metrics of one method on one task.
+
+    ``test`` and ``val`` are what `evaluate` gives, ``seconds`` is the time for learning and scoring. A model adds
+    ``best_epoch``, ``epochs_run`` and ``embedding``: the test metrics of its embeddings alone, or None.
+    """
+    start = time.perf_counter()
+    if method.kind == "model":
+        model = build_model(method.name, task, method.preset, seed, **method.options)
+        result = fit(model, task, epochs=epochs, seed=seed)
+        found: dict[str, Any] = {
+            "test": result.test,
+            "val": result.val,
+            "best_epoch": result.record["best_epoch"],
+            "epochs_run": result.record["epochs_run"],
+            "embedding": result.embedding_test,
+        }
+    else:
+        # In one call, because some rules prepare the whole graph before the first pair.
+        pairs = torch.cat([task.val.pairs, task.test.pairs], dim=1)
+        scores = _scorer(method, task, seed)(pairs)
+        size = task.val.labels.numel()
+        found = {"test": evaluate(task.test, scores[size:]), "val": evaluate(task.val, scores[:size])}
+    return {**found, "seconds": time.perf_counter() - start}
+
+
+def _scorer(method: Method, task: Task, seed: int) -> Scorer:
+    if method.kind == "peer":
+        return PEERS[method.name](task, seed)
+    return lambda pairs: torch.from_numpy(score_pairs(method.name, task.union, pairs.numpy(), seed))
 
 
 def compare(
     graphs: Sequence[Data],
     task: str,
     *,
-    models: Sequence[str] = (),
+    models: Sequence[str | Method] = (),
+    peers: Sequence[str] = (),
+    rules: Sequence[str] = tuple(HEURISTICS),
+    ablate: bool = False,
     preset: str = "best",
     seeds: int = 3,
+    first_seed: int = 0,
     epochs: int | None = None,
+    task_options: Mapping[str, Any] | None = None,
+    records: bool = False,
     show_progress: bool = False,
 ) -> list[dict[str, Any]]:
-    """Test metrics of models and of every training-free rule over the splits of seeds ``0 .. seeds - 1``.
+    """Test metrics of methods over the splits of the seeds ``first_seed .. first_seed + seeds - 1``.
 
-    Each row holds ``name``, ``kind``, the ``seconds`` for one split, and for each metric the list of its
+    Each row holds ``name``, ``kind``, the mean ``seconds`` for one split, and for each metric the list of its
     values, one a seed, with ``<metric>_mean`` and ``<metric>_sd``. The best AUC comes first.
+
+    Args:
+        graphs: what the tasks are made of.
+        task: ``link`` or ``pair``.
+        models: names of models, with or without a preset (``psgnn/paper``), names of peers, or methods.
+        peers: names of peers.
+        rules: names of training-free rules; all of them by default.
+        ablate: compare ``psgnn`` with itself without each of its parts, and with nothing else.
+        preset: of the models that are named without one.
+        seeds: number of splits.
+        first_seed: of the first split.
+        epochs: at most so many for every model; each model's own setting if None.
+        task_options: such as ``{"negatives": "degree"}``.
+        records: add to every row what `measure` gave for each seed, as ``records``.
+        show_progress: show a bar with the time left.
     """
     if seeds < 1:
         raise InputError(f"seeds must be 1 or more, found {seeds}")
-    kinds = dict.fromkeys(models, "model") | dict.fromkeys(HEURISTICS, "rule")
-    values: dict[str, dict[str, list[float]]] = {
-        name: {metric: [] for metric in (*METRICS, "seconds")} for name in kinds
-    }
-    with Bar("comparing", seeds * len(kinds), show=show_progress) as bar:
-        for seed in range(seeds):
-            split_task = make_task(graphs, task, seed)
-            for place, (name, kind) in enumerate(kinds.items()):
-                bar.update(seed * len(kinds) + place, f"{name}, split {seed}")
-                start = time.perf_counter()
-                if kind == "model":
-                    model = build_model(name, split_task, preset, seed)
-                    metrics = fit(model, split_task, epochs=epochs, seed=seed).test
-                else:
-                    scores = score_pairs(name, split_task.union, split_task.test.pairs.numpy(), seed)
-                    metrics = evaluate(split_task.test, scores)
-                values[name]["seconds"].append(time.perf_counter() - start)
-                for metric in METRICS:
-                    values[name][metric].append(metrics[metric])
-    rows = [{"name": name, "kind": kinds[name], **_summary(found)} for name, found in values.items()]
+    if ablate:
+        methods = ablations()
+    else:
+        methods = [name if isinstance(name, Method) else _method(name, preset) for name in models]
+        methods += [Method(name, "peer") for name in peers] + [Method(name, "rule") for name in rules]
+    # A name has one row, also where a peer is asked for in two ways.
+    by_title = {method.title: method for method in methods}
+    measured: dict[str, list[dict[str, Any]]] = {title: [] for title in by_title}
+    with Bar("comparing", seeds * len(by_title), show=show_progress) as bar:
+        for seed in range(first_seed, first_seed + seeds):
+            split = make_task(graphs, task, seed, **(task_options or {}))
+            for title, method in by_title.items():
+                bar.update(sum(map(len, measured.values())), f"{title}, split {seed}")
+                measured[title].append({"seed": seed, **measure(method, split, seed, epochs=epochs)})
+    rows = [
+        {
+            "name": title,
+            "kind": by_title[title].kind,
+            **_summary(runs),
+            **({"records": runs} if records else {}),
+        }
+        for title, runs in measured.items()
+    ]
     return sorted(rows, key=lambda row: -float(row["auc_mean"]))
 
 
-def _summary(found: dict[str, list[float]]) -> dict[str, Any]:
-    summary: dict[str, Any] = {"seconds": float(np.mean(found["seconds"]))}
-    for metric in METRICS:
-        summary[metric] = found[metric]
-        summary[f"{metric}_mean"] = float(np.mean(found[metric]))
-        summary[f"{metric}_sd"] = float(np.std(found[metric], ddof=1)) if len(found[metric]) > 1 else None
+def _summary(runs: list[dict[str, Any]]) -> dict[str, Any]:
+    summary: dict[str, Any] = {"seconds": float(np.mean([run["seconds"] for run in runs]))}
+    for metric in runs[0]["test"]:
+        values = [float(run["test"][metric]) for run in runs]
+        summary[metric] = values
+        summary[f"{metric}_mean"] = float(np.mean(values))
+        summary[f"{metric}_sd"] = float(np.std(values, ddof=1)) if len(values) > 1 else None
     return summary

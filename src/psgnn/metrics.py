@@ -5,13 +5,14 @@ r"""How well scores rank pairs: functions of arrays or tensors, and :func:`evalu
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 import torch
 
-from psgnn.errors import InputError
+from psgnn.errors import InputError, unknown_name
 
 if TYPE_CHECKING:
     from psgnn.tasks import Split
@@ -20,13 +21,32 @@ Array = npt.NDArray[Any]
 Values = npt.ArrayLike | torch.Tensor
 
 
-def evaluate(split: Split, scores: Values) -> dict[str, float]:
-    """``auc`` (mean over the graphs that have both labels), ``auc_pooled`` and ``ap`` of all pairs."""
-    return {
-        "auc": grouped_auc(split.labels, scores, split.graph_ids),
-        "auc_pooled": roc_auc(split.labels, scores),
-        "ap": average_precision(split.labels, scores),
-    }
+METRICS = ("auc", "auc_pooled", "ap", "mrr", "hits@20", "hits@50", "hits@100")
+
+
+def evaluate(split: Split, scores: Values, metrics: Sequence[str] = METRICS) -> dict[str, float]:
+    """The metrics by name: ``auc`` is the mean over the graphs that have both labels, all others are of all pairs.
+
+    ``mrr`` and ``hits@K``, with any K, rank every positive among all negatives of the split; ``hits@K`` is 1
+    where there are fewer than K. Ask for ``("auc",)`` alone where it is called often.
+    """
+    positive, score = _checked(split.labels, scores)
+    return {name: _metric(name, positive, score, split.graph_ids) for name in metrics}
+
+
+def _metric(name: str, positive: Array, score: Array, graph_ids: Values) -> float:
+    if name == "auc":
+        return grouped_auc(positive, score, graph_ids)
+    if name == "auc_pooled":
+        return roc_auc(positive, score)
+    if name == "ap":
+        return average_precision(positive, score)
+    if name == "mrr":
+        return mrr(score[positive], score[~positive])
+    kind, _, k = name.partition("@")
+    if kind != "hits" or not k.isdecimal():
+        raise unknown_name("metric", name, METRICS)
+    return hits_at_k(score[positive], score[~positive], int(k))
 
 
 def roc_auc(labels: Values, scores: Values) -> float:
@@ -42,7 +62,8 @@ def grouped_auc(labels: Values, scores: Values, groups: Values) -> float:
         raise InputError(
             f"groups must be {score.size} integers of 0 or more, found {group.dtype} {group.shape}"
         )
-    order = np.lexsort((score, group))
+    one_group = group.min() == group.max()
+    order = np.argsort(score) if one_group else np.lexsort((score, group))
     positive, score, group = positive[order], score[order], group[order]
     first = np.append(True, (score[1:] != score[:-1]) | (group[1:] != group[:-1]))
     tie = np.cumsum(first) - 1
@@ -88,7 +109,8 @@ def hits_at_k(positives: Values, negatives: Values, k: int) -> float:
 
 def mrr(positives: Values, negatives: Values) -> float:
     """Mean of ``1 / rank`` of the positives among all negatives; a tie takes the mean of best and worst."""
-    above, below = _numbers(positives), np.sort(_numbers(negatives))
+    # Sorted scores are several times faster to look up.
+    above, below = np.sort(_numbers(positives)), np.sort(_numbers(negatives))
     better = below.size - np.searchsorted(below, above, side="right")
     better_or_equal = below.size - np.searchsorted(below, above, side="left")
     return float(np.mean(1 / (1 + (better + better_or_equal) / 2)))

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import math
 import resource
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -12,74 +13,21 @@ from typing import Any
 
 import numpy as np
 import torch
-from torch_geometric.data import Data
 
 from psgnn import runs
 from psgnn.console import Bar
 from psgnn.errors import InputError, MissingExtraError
-from psgnn.metrics import evaluate
+from psgnn.metrics import METRICS, evaluate
 from psgnn.nn.choices import AnyChoice, choice_of, choice_tensors
-from psgnn.nn.models import PositionModel, model_of
-from psgnn.nn.view import View, features, view_of
+from psgnn.nn.models import PositionModel
+from psgnn.nn.view import View, features
+from psgnn.results import Result, load, save_run
 from psgnn.tasks import LinkPrediction, Split, Task
+
+__all__ = ["Result", "fit", "load", "remove_run"]
 
 CHECKPOINT_SECONDS = 20.0
 ONE_THREAD_NODES = 10_000
-
-
-@dataclass(eq=False)
-class Result:
-    """A trained model on the graphs it was trained on.
-
-    ``val`` and ``test`` hold ``auc`` (mean over graphs), ``auc_pooled`` and ``ap``; ``history`` one entry for each
-    validation; ``anchors`` the union ids of each graph's anchors (sets of them for P-GNN).
-    """
-
-    model: PositionModel
-    view: View
-    choice: AnyChoice | None
-    val: dict[str, float]
-    test: dict[str, float]
-    history: list[dict[str, float]]
-    record: dict[str, Any]
-    node_names: list[list[str]]
-
-    @property
-    def anchors(self) -> list[Any] | None:
-        """Anchors of each graph, ids in the disjoint union; None for models without anchors."""
-        if self.choice is None:
-            return None
-        return self.choice.per_graph(self.view)
-
-    @torch.no_grad()
-    def embed(self, graphs: list[Data] | None = None) -> torch.Tensor:
-        """Embeddings ``[N, d]`` of the trained graphs, or of others that the model has not seen."""
-        if graphs is None:
-            return _embed(self.model, self.view, self.choice)
-        view = view_of(graphs)
-        if view.x.size(1) != self.view.x.size(1):
-            raise InputError(
-                f"the model was trained on {self.view.x.size(1)} features, the graphs have {view.x.size(1)}"
-            )
-        self.model.eval()
-        return _embed(self.model, view, self.model.pick(view))
-
-    @torch.no_grad()
-    def score(self, pairs: torch.Tensor, graphs: list[Data] | None = None) -> torch.Tensor:
-        """Logits ``[P]`` of pairs ``[2, P]`` (ids in the disjoint union); higher means more likely."""
-        h = self.embed(graphs)
-        pairs = torch.as_tensor(pairs)
-        if pairs.dim() != 2 or pairs.size(0) != 2:
-            raise InputError(f"pairs must have the shape [2, P], found {list(pairs.shape)}")
-        if pairs.numel() and not 0 <= int(pairs.min()) <= int(pairs.max()) < h.size(0):
-            raise InputError(f"pairs name nodes {int(pairs.min())}..{int(pairs.max())} of 0..{h.size(0) - 1}")
-        return self.model.score(h, pairs)
-
-
-def _embed(model: PositionModel, view: View, choice: AnyChoice | None) -> torch.Tensor:
-    model.eval()
-    h: torch.Tensor = model(view, choice)
-    return h
 
 
 @dataclass
@@ -88,10 +36,11 @@ class _State:
 
     epoch: int = 0
     best_epoch: int = -1
-    best_auc: float = -1.0
+    improved_epoch: int = 0
+    best_value: float = -1.0
     best_weights: dict[str, torch.Tensor] = field(default_factory=dict)
     best_choice: AnyChoice | None = None
-    best_val: dict[str, float] = field(default_factory=dict)
+    average: dict[str, torch.Tensor] = field(default_factory=dict)
     history: list[dict[str, float]] = field(default_factory=list)
     seconds: float = 0.0
 
@@ -108,8 +57,9 @@ def fit(
 ) -> Result:
     """Train a model on a task.
 
-    The weights and anchors of the epoch with the best validation AUC are kept, training stops when
-    `patience` epochs have brought no better one, and the test pairs are read once, at the end.
+    The weights and anchors of the epoch with the best validation AUC (or what else is the `headline` of the task) are
+    kept, training stops when `patience` epochs have brought no better one, and the test pairs are read once, at the
+    end. An epoch is one step: on all training pairs, or on a random `batch` of them.
 
     Args:
         model: from `build_model`; it is trained in place.
@@ -157,6 +107,7 @@ class _Trainer:
             model.parameters(), lr=self.config.lr, weight_decay=self.config.weight_decay
         )
         self.hides = self.config.hide_positives and isinstance(task, LinkPrediction)
+        self.fixed = model.pick(self.view) if model.fixed_anchors else None
         self._folds: dict[int, tuple[torch.Tensor, View]] = {}
 
     def run(self, state: _State, folder: Path | None, progress: bool) -> None:
@@ -165,13 +116,20 @@ class _Trainer:
         before = state.seconds
         with torch.random.fork_rng(devices=[]), Bar("training", self.epochs, show=progress) as bar:
             try:
+                if state.epoch == 0:
+                    self._calibrate()
                 while state.epoch < self.epochs and not self._out_of_patience(state):
                     loss = self._epoch(state.epoch)
                     state.epoch += 1
+                    if self.config.average:
+                        self._take_average(state)
                     state.seconds = before + time.perf_counter() - started
                     if state.epoch % self.config.eval_every == 0 or state.epoch == self.epochs:
                         self._validate(state, loss)
-                        bar.update(state.epoch, f"loss {loss:.3f}, validation AUC {state.best_auc:.4f}")
+                        bar.update(
+                            state.epoch,
+                            f"loss {loss:.3f}, validation {self.task.headline} {state.best_value:.4f}",
+                        )
                     if folder is not None and time.perf_counter() - saved > CHECKPOINT_SECONDS:
                         _save_state(folder, self, state)
                         saved = time.perf_counter()
@@ -180,8 +138,13 @@ class _Trainer:
                     _save_state(folder, self, state)
                 raise
 
+    def _calibrate(self) -> None:
+        rng = np.random.default_rng([self.seed, self.epochs])
+        view, pairs, _ = self._batch(0, rng)
+        self.model.calibrate(view, self.fixed or self.model.pick(view), pairs)
+
     def _out_of_patience(self, state: _State) -> bool:
-        return state.epoch - max(state.best_epoch, 0) >= self.config.patience
+        return state.epoch - state.improved_epoch >= self.config.patience
 
     def _epoch(self, epoch: int) -> float:
         """One step; its random numbers depend on the seed and the number of the epoch alone."""
@@ -190,11 +153,11 @@ class _Trainer:
         generator = torch.Generator().manual_seed(stream ^ 1)
         view, pairs, labels = self._batch(epoch, np.random.default_rng([self.seed, epoch]))
         self.model.train()
-        exploration = 1 - epoch / self.epochs
+        for group in self.optimizer.param_groups:
+            group["lr"] = self.config.lr * (_one_cycle(epoch / self.epochs) if self.config.one_cycle else 1.0)
         losses, log_probs = [], []
-        for choice in self.model.explore(view, generator, exploration, self.config.samples):
-            scores = self.model.score(self.model(view, choice), pairs)
-            losses.append(torch.nn.functional.binary_cross_entropy_with_logits(scores, labels))
+        for choice in self._choices(view, generator, 1 - epoch / self.epochs):
+            losses.append(self.model.loss(view, choice, pairs, labels))
             log_probs.append(None if choice is None else choice.log_prob)
         total = torch.stack(losses).mean()
         if log_probs[0] is not None:
@@ -204,17 +167,30 @@ class _Trainer:
         self.optimizer.step()
         return float(torch.stack(losses).mean().detach())
 
+    def _choices(
+        self, view: View, generator: torch.Generator, exploration: float
+    ) -> Sequence[AnyChoice | None]:
+        if self.fixed is not None:
+            return [self.fixed]
+        return self.model.explore(view, generator, exploration, self.config.samples)
+
     def _batch(self, epoch: int, rng: np.random.Generator) -> tuple[View, torch.Tensor, torch.Tensor]:
         """The graph to see, the pairs to score on it, their labels."""
-        split = self.task.train
+        split, size = self.task.train, self.config.batch
         if not isinstance(self.task, LinkPrediction):
-            return self.view, split.pairs, split.labels
+            if size is None:
+                return self.view, split.pairs, split.labels
+            some = torch.from_numpy(rng.integers(split.labels.numel(), size=size))
+            return self.view, split.pairs[:, some], split.labels[some]
         positives, view = split.pairs[:, split.labels == 1], self.view
         if self.hides:
             # Deviates: the paper scores training edges on a graph that contains them.
             positives, view = self._fold(epoch % self.task.folds)
-        if self.config.fresh_negatives or self.hides:
-            negatives = self.task.sample_negatives(positives.size(1), rng)
+        if size is not None:
+            count = max(size // (1 + self.config.negatives), 1)
+            positives = positives[:, torch.from_numpy(rng.integers(positives.size(1), size=count))]
+        if self.config.fresh_negatives or self.hides or size is not None:
+            negatives = self.task.sample_negatives(positives.size(1) * self.config.negatives, rng)
         else:
             negatives = split.pairs[:, split.labels == 0]
         labels = torch.cat([torch.ones(positives.size(1)), torch.zeros(negatives.size(1))])
@@ -229,35 +205,66 @@ class _Trainer:
 
     @torch.no_grad()
     def _validate(self, state: _State, loss: float) -> None:
+        weights = {key: value.detach().clone() for key, value in self.model.state_dict().items()}
+        if state.average:
+            self.model.load_state_dict(state.average)
         self.model.eval()
-        choice = self.model.pick(self.view)
-        metrics = self._measure(self.task.val, choice)
+        choice = self.fixed or self.model.pick(self.view)
+        metrics = self._measure(self.task.val, choice, dict.fromkeys(["auc", "ap", self.task.headline]))
         state.history.append({"epoch": state.epoch, "loss": loss, **metrics})
-        if metrics["auc"] > state.best_auc:
-            state.best_auc, state.best_epoch, state.best_val = metrics["auc"], state.epoch, metrics
-            state.best_choice = choice
+        value = metrics[self.task.headline]
+        if value > state.best_value:
+            state.improved_epoch = state.epoch
+        # Of equals the later: it has been trained for longer.
+        if value >= state.best_value:
+            state.best_value, state.best_epoch, state.best_choice = value, state.epoch, choice
             state.best_weights = {k: v.detach().clone() for k, v in self.model.state_dict().items()}
+        self.model.load_state_dict(weights)
 
     @torch.no_grad()
-    def _measure(self, split: Split, choice: AnyChoice | None) -> dict[str, float]:
-        scores = self.model.score(_embed(self.model, self.view, choice), split.pairs)
-        return evaluate(split, scores.numpy())
+    def _take_average(self, state: _State) -> None:
+        """Move the running average of the weights, which is what is validated and kept, by one step."""
+        current = self.model.state_dict()
+        if not state.average:
+            state.average = {key: value.detach().clone() for key, value in current.items()}
+        # The first steps count fully, or the average would remember the random start.
+        share = max(1 - self.config.average, 1 / (1 + state.epoch / 10))
+        for key, value in state.average.items():
+            if value.is_floating_point():
+                value.lerp_(current[key], share)
+
+    @torch.no_grad()
+    def _measure(
+        self, split: Split, choice: AnyChoice | None, metrics: Iterable[str] = METRICS
+    ) -> dict[str, float]:
+        self.model.eval()
+        return evaluate(split, self.model.predict(self.view, choice, split.pairs).numpy(), tuple(metrics))
+
+    @torch.no_grad()
+    def _measure_embedding(self, choice: AnyChoice | None) -> dict[str, float] | None:
+        """How well the embeddings alone rank the test pairs, where scores rest on more."""
+        if self.model.embedding_decoder is None:
+            return None
+        h = self.model(self.view, choice)
+        return evaluate(self.task.test, self.model.embedding_score(h, self.task.test.pairs).numpy())
 
     def finish(self, state: _State, folder: Path | None) -> Result:
         """Go back to the best epoch and read the test pairs, once."""
         self.model.load_state_dict(state.best_weights)
+        val = self._measure(self.task.val, state.best_choice)
         test = self._measure(self.task.test, state.best_choice)
+        embedding_test = self._measure_embedding(state.best_choice)
         names = [
             [str(name) for name in graph.node_names] if "node_names" in graph else
             [str(v) for v in range(int(graph.num_nodes))]
             for graph in self.task.graphs
         ]  # fmt: skip
         result = Result(
-            self.model, self.view, state.best_choice, state.best_val, test, state.history, {}, names
+            self.model, self.view, state.best_choice, val, test, state.history, {}, names, embedding_test
         )
         result.record.update(self._record(state, result))
         if folder is not None:
-            _save_run(folder, result)
+            save_run(folder, result)
         return result
 
     def _record(self, state: _State, result: Result) -> dict[str, Any]:
@@ -266,8 +273,9 @@ class _Trainer:
             "epochs": self.epochs,
             "epochs_run": state.epoch,
             "best_epoch": state.best_epoch,
-            "val": state.best_val,
+            "val": result.val,
             "test": result.test,
+            "embedding_test": result.embedding_test,
             "history": state.history,
             "anchors": result.anchors,
             "task": {"name": self.task.name, "split": self.task.digest, "data": runs.data_hash(self.view)},
@@ -276,6 +284,13 @@ class _Trainer:
             "peak_memory_mb": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024,
             "versions": runs.versions(),
         }
+
+
+def _one_cycle(progress: float) -> float:
+    """The factor of the learning rate: up from nearly nothing in the first fifth, then down along a cosine."""
+    rising = progress < 0.2
+    phase = progress / 0.2 - 1 if rising else (progress - 0.2) / 0.8
+    return 0.02 + 0.49 * (1 + math.cos(math.pi * phase))
 
 
 def _score_function(losses: list[torch.Tensor], log_probs: list[Any]) -> torch.Tensor:
@@ -334,10 +349,13 @@ def _open_run(folder: Path, trainer: _Trainer) -> _State:
 def _save_state(folder: Path, trainer: _Trainer, state: _State) -> None:
     tensors = {f"model.{key}": value for key, value in trainer.model.state_dict().items()}
     tensors |= {f"best.{key}": value for key, value in state.best_weights.items()}
+    tensors |= {f"average.{key}": value for key, value in state.average.items()}
     tensors |= choice_tensors(state.best_choice)
     for index, slots in trainer.optimizer.state_dict()["state"].items():
         tensors |= {f"optimizer.{index}.{slot}": torch.as_tensor(value) for slot, value in slots.items()}
-    numbers = {key: getattr(state, key) for key in ("epoch", "best_epoch", "best_auc", "best_val", "seconds")}
+    numbers = {
+        key: getattr(state, key) for key in ("epoch", "best_epoch", "improved_epoch", "best_value", "seconds")
+    }
     runs.write_tensors(
         folder / runs.STATE, tensors, identity=_identity(trainer), numbers=numbers, history=state.history
     )
@@ -359,18 +377,9 @@ def _load_state(tensors: dict[str, torch.Tensor], metadata: dict[str, Any], trai
         **metadata["numbers"],
         history=metadata["history"],
         best_weights=part("best."),
+        average=part("average."),
         best_choice=choice_of(tensors),
     )
-
-
-def _save_run(folder: Path, result: Result) -> None:
-    """The record comes last: a run that has one is whole."""
-    runs.write_config(folder, result.model.config)
-    runs.write_view(folder, result.view, result.node_names)
-    tensors = {f"model.{key}": value for key, value in result.model.state_dict().items()}
-    runs.write_tensors(folder / runs.WEIGHTS, tensors | choice_tensors(result.choice))
-    runs.write_record(folder, result.record)
-    (folder / runs.STATE).unlink(missing_ok=True)
 
 
 def remove_run(folder: Path) -> None:
@@ -378,20 +387,3 @@ def remove_run(folder: Path) -> None:
     runs.check_folder(folder)
     for name in (runs.RECORD, runs.STATE, runs.CONFIG, runs.WEIGHTS, runs.GRAPH):
         (folder / name).unlink(missing_ok=True)
-
-
-def load(run_dir: str | Path) -> Result:
-    """The result of a finished run; its embeddings and scores are bit-identical to those after training."""
-    folder = Path(run_dir)
-    record = runs.read_record(folder)
-    config = runs.read_config(folder)
-    view, names = runs.read_view(folder)
-    tensors, _ = runs.read_tensors(folder / runs.WEIGHTS)
-    model = model_of(config)
-    try:
-        model.load_state_dict({k[6:]: v for k, v in tensors.items() if k.startswith("model.")})
-        metrics = record["val"], record["test"], record["history"]
-    except (RuntimeError, KeyError) as error:
-        reason = " ".join(str(error).split())[:150]
-        raise InputError(f"{folder}: the weights do not fit the settings ({reason}); train again") from None
-    return Result(model, view, choice_of(tensors), *metrics, record, names)

@@ -35,6 +35,16 @@ def _largest(score: Callable[[Adjacency], centrality.Scores]) -> Rule:
     return rule
 
 
+def _mixed(adjacency: Adjacency, k: int, rng: np.random.Generator) -> IntArray:
+    """Half of them farthest-first, which spreads them; the others by chance, in proportion to the degree."""
+    spread = farthest_first(adjacency, (k + 1) // 2, rng)
+    others = np.setdiff1d(np.arange(adjacency.num_nodes), spread)
+    weight = adjacency.degrees[others] + 1e-3  # a node without links comes last
+    drawn = rng.choice(others, k - spread.size, replace=False, p=weight / weight.sum())
+    # Alternately, so that the first of them are of both kinds.
+    return np.insert(spread, np.arange(1, drawn.size + 1), drawn)
+
+
 RULES: dict[str, Rule] = {
     "random": _random,
     "degree": _largest(centrality.degree),
@@ -45,6 +55,7 @@ RULES: dict[str, Rule] = {
     "farthest-first": farthest_first,
     "greedy-resolving": greedy_resolving,
     "greedy-coverage": greedy_coverage,
+    "mixed": _mixed,
 }
 
 

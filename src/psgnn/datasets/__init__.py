@@ -48,6 +48,10 @@ def load_dataset(name: str, root: Root = None, **options: Any) -> list[Data]:
         from psgnn.datasets.synthetic import grid
 
         return grid(**settings)
+    if row.name == "erdos-renyi":
+        from psgnn.datasets.synthetic import erdos_renyi
+
+        return erdos_renyi(**settings)
     if row.name == "bio-modules":
         from psgnn.datasets.biomodules import bio_modules
 

@@ -119,6 +119,14 @@ _ROWS = (
         options={"rows": Option(20), "cols": Option(20)},
     ),
     Dataset(
+        "erdos-renyi",
+        graphs=1,
+        nodes=500,
+        edges=2000,
+        licence=_BUILT_IN,
+        options={"nodes": Option(500, minimum=2), "degree": Option(8), "seed": Option(0, minimum=0)},
+    ),
+    Dataset(
         "bio-modules",
         graphs=40,
         nodes=400,

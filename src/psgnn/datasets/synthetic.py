@@ -1,4 +1,4 @@
-"""Graphs with a known structure: connected cavemen and the grid."""
+"""Graphs with a known structure: connected cavemen, the grid, and pure chance."""
 
 from __future__ import annotations
 
@@ -43,6 +43,24 @@ def grid(rows: int, cols: int) -> list[Data]:
     stop = np.concatenate([node[:, 1:].ravel(), node[1:].ravel()])
     names = [f"{r},{c}" for r in range(rows) for c in range(cols)]
     return [make_data(Adjacency.from_edges(start, stop, rows * cols), node_names=names)]
+
+
+def erdos_renyi(nodes: int, degree: int, seed: int) -> list[Data]:
+    """A graph drawn uniformly from those with ``nodes * degree / 2`` edges (rounded down).
+
+    No structure foretells a held-out edge, so an AUC other than 0.5 on unlinked pairs shows a leak.
+    """
+    edges, pairs = nodes * degree // 2, nodes * (nodes - 1) // 2
+    _check_size(edges, f"nodes={nodes}, degree={degree}")
+    if edges > pairs:
+        raise InputError(f"nodes={nodes} have at most {nodes - 1} neighbours each, found degree={degree}")
+    ranks = np.random.default_rng(seed).choice(pairs, edges, replace=False)
+    # Pairs u < v are ranked by (v, u), and v * (v - 1) / 2 of them come before those of v.
+    starts = np.cumsum(np.arange(nodes))
+    v = np.searchsorted(starts, ranks, side="right")
+    u = ranks - starts[v - 1]
+    names = [str(name) for name in range(nodes)]
+    return [make_data(Adjacency.from_edges(u, v, nodes), node_names=names)]
 
 
 def _check_size(num_edges: int, options: str) -> None:

@@ -23,7 +23,7 @@ from psgnn.graph import IntArray, Union
 
 DEFAULT_MEMORY = 2**30
 # Below this size the full table costs less than deciding which columns are missing.
-SMALL_TABLE = 2**26
+SMALL_TABLE = 2**23
 
 
 class DistanceOracle:

@@ -1,8 +1,9 @@
 """The parts of a model: pickers (which anchors), encoders (what a position is), decoders (what two positions say)."""
 
+from psgnn.nn.channels import ChannelEncoder
 from psgnn.nn.choices import Choice, Measured, SetChoice
-from psgnn.nn.config import ESTIMATORS, ModelConfig
-from psgnn.nn.decoders import DECODERS, DistanceDecoder, DotDecoder
+from psgnn.nn.config import DECODERS, ESTIMATORS, ModelConfig
+from psgnn.nn.decoders import DistanceDecoder, DotDecoder, SetDecoder
 from psgnn.nn.encoders import AnchorEncoder, AnchorLayer, ConvEncoder
 from psgnn.nn.models import MODELS, PRESETS, PositionModel, build_model
 from psgnn.nn.pickers import RandomSets, RulePicker, ScorePicker, SequentialPicker
@@ -16,6 +17,7 @@ __all__ = [
     "PRESETS",
     "AnchorEncoder",
     "AnchorLayer",
+    "ChannelEncoder",
     "Choice",
     "ConvEncoder",
     "DistanceDecoder",
@@ -29,6 +31,7 @@ __all__ = [
     "ScorePicker",
     "SequentialPicker",
     "SetChoice",
+    "SetDecoder",
     "View",
     "build_model",
     "view_of",

@@ -9,11 +9,11 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from psgnn.anchors.rules import RULES
 from psgnn.errors import InputError, unknown_name
 from psgnn.nn.convolutions import CONVOLUTIONS
-from psgnn.nn.decoders import DECODERS
 
 MODELS = ("psgnn", "pgnn", "agnn", "gcn", "sage", "gat", "gin")
 PRESETS = ("best", "paper")
 PICKERS = ("score", "sequential", "random-sets", "none", *RULES)
+DECODERS = ("dot", "distance", "set")
 ESTIMATORS = ("gate", "straight-through", "simple", "reinforce")
 
 
@@ -41,6 +41,7 @@ class ModelConfig(BaseModel):
     structural: bool = False
 
     # Encoder: what a node's position is.
+    encoder: Literal["layers", "channels"] = "layers"
     hidden: int = Field(128, ge=1)
     layers: int = Field(4, ge=1)
     dropout: float = Field(0.0, ge=0, lt=1)
@@ -51,8 +52,20 @@ class ModelConfig(BaseModel):
     normalize: bool = False
     center: bool = False
 
+    # Parts of a position (encoder "channels"); each can be switched off.
+    hops: bool = True
+    pagerank: bool = True
+    diffusion: bool = True
+    spectral: bool = True
+    roles: bool = True
+    local: bool = True
+    features: bool = True
+
     # Decoder: what two positions say.
     decoder: str = "dot"
+    network: bool = True
+    members: int = Field(1, ge=1)
+    anchor_dropout: float = Field(0.2, ge=0, lt=1)
 
     # Training.
     epochs: int = Field(2000, ge=1)
@@ -63,13 +76,17 @@ class ModelConfig(BaseModel):
     hide_positives: bool = False
     fresh_negatives: bool = False
     samples: int = Field(1, ge=1)
+    batch: int | None = Field(None, ge=2)
+    negatives: int = Field(1, ge=1)
+    one_cycle: bool = False
+    average: float = Field(0.0, ge=0, lt=1)
 
 
 CHOICES = {
     "picker": PICKERS,
     "estimator": ESTIMATORS,
     "scorer": tuple(CONVOLUTIONS),
-    "decoder": tuple(DECODERS),
+    "decoder": DECODERS,
 }
 
 # The paper's table of optimal hyperparameters: learning rate, dropout, width, layers.
@@ -109,12 +126,30 @@ _PARTS: dict[str, dict[str, Any]] = {
 _BEST_TRAINING = {"hide_positives": True, "fresh_negatives": True, "epochs": 600, "patience": 150}
 _BEST: dict[str, dict[str, Any]] = {
     "psgnn": {
-        "picker": "sequential", "samples": 4, "anchor": "add", "center": True,
-        "hidden": 64, "layers": 2, "dropout": 0.1, "lr": 5e-3, "decoder": "distance",
+        "picker": "mixed", "anchors": "log2", "encoder": "channels", "decoder": "set", "hidden": 32, "dropout": 0.2,
+        "lr": 3e-3, "weight_decay": 0.01, "batch": 256, "negatives": 3, "one_cycle": True, "average": 0.98,
+        "epochs": 800, "eval_every": 25, "patience": 400,
     },
     "pgnn": {"layers": 2, "hidden": 64, "lr": 5e-3, "dropout": 0.1},
     "agnn": {"layers": 2, "hidden": 64, "lr": 5e-3},
 }  # fmt: skip
+
+
+# What `psgnn compare --ablate` switches off or swaps, one at a time, in the best preset of psgnn.
+ABLATIONS: dict[str, dict[str, Any]] = {
+    "without hops": {"hops": False},
+    "without PageRank": {"pagerank": False},
+    "without diffusion": {"diffusion": False},
+    "without the spectral basis": {"spectral": False},
+    "without roles": {"roles": False},
+    "without local statistics": {"local": False},
+    "without the network over anchors": {"network": False},
+    "without hidden positives": {"hide_positives": False},
+    "hops alone": {"pagerank": False, "diffusion": False, "spectral": False, "roles": False, "local": False},
+    "log N anchors": {"anchors": "log"},
+    "distance of embeddings": {"decoder": "distance"},
+    "dot product of embeddings": {"decoder": "dot"},
+}
 
 
 def make_config(

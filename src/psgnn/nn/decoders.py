@@ -5,13 +5,25 @@ from __future__ import annotations
 import torch
 from torch import nn
 
+from psgnn.nn.features import FeatureEncoder
+from psgnn.nn.positions import Parts, Positions, anchors_of_a_step
+from psgnn.nn.statistics import pair_statistics_of, statistic_names
+
+FARTHEST_FROM_MEAN = 6.0  # standard deviations, beyond which statistics are cut off
+MOST_TRAINING_ANCHORS = 64
+
 
 class DotDecoder(nn.Module):
-    """The paper's: the dot product of the two embeddings."""
+    """The paper's: the dot product of the two embeddings; with ``offset``, plus a number that is learnt."""
 
-    def forward(self, h: torch.Tensor, pairs: torch.Tensor) -> torch.Tensor:
-        """Scores ``[P]`` of the pairs ``[2, P]``."""
-        return (h[pairs[0]] * h[pairs[1]]).sum(dim=1)
+    def __init__(self, *, offset: bool = False) -> None:
+        super().__init__()
+        self.offset = nn.Parameter(torch.zeros(())) if offset else None
+
+    def forward(self, a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+        """Scores ``[P]`` of embeddings ``[P, d]``."""
+        dot = (a * b).sum(dim=1)
+        return dot if self.offset is None else dot + self.offset
 
 
 class DistanceDecoder(nn.Module):
@@ -22,10 +34,98 @@ class DistanceDecoder(nn.Module):
         self.scale = nn.Parameter(torch.zeros(()))
         self.offset = nn.Parameter(torch.ones(()))
 
-    def forward(self, h: torch.Tensor, pairs: torch.Tensor) -> torch.Tensor:
-        """Scores ``[P]`` of the pairs ``[2, P]``."""
-        apart = (h[pairs[0]] - h[pairs[1]]).square().sum(dim=1)
+    def forward(self, a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+        """Scores ``[P]`` of embeddings ``[P, d]``."""
+        apart = (a - b).square().sum(dim=1)
         return self.offset - self.scale.exp() * (apart + 1e-8).sqrt()
 
 
-DECODERS: dict[str, type[nn.Module]] = {"dot": DotDecoder, "distance": DistanceDecoder}
+class SetDecoder(nn.Module):
+    r"""A set function over the anchors together with statistics of the pair.
+
+    .. math:: s(u, v) = w \cdot g + \text{MLP}(g, \ \text{mean}_k \, \phi_k, \ \text{max}_k \, \phi_k), \quad
+              \phi_k = \phi(|x_{uk} - x_{vk}|, \ x_{uk} x_{vk}, \ x_{uk} + x_{vk})
+
+    with x_{uk} the channels of node u to anchor k and g the `pair_statistics`, standardised by `calibrate`. Nothing in
+    it depends on the size of the graph, on K or on the order of the anchors.
+
+    Args:
+        parts: what is measured.
+        hidden: width of phi; the MLP's is twice that.
+        dropout: in the MLP.
+        anchor_dropout: share of the anchors that a training step leaves out.
+        network: whether there is phi; without it the score rests on g alone.
+        members: how many MLPs (and w) are trained side by side; the score is the mean of theirs.
+        in_channels: of node features, which join as those of the two nodes' encodings; 0 = none.
+    """
+
+    mean: torch.Tensor
+    deviation: torch.Tensor
+
+    def __init__(
+        self,
+        parts: Parts,
+        hidden: int,
+        *,
+        dropout: float,
+        anchor_dropout: float,
+        network: bool,
+        members: int = 1,
+        in_channels: int = 0,
+    ) -> None:
+        super().__init__()
+        self.anchor_dropout = anchor_dropout
+        statistics, channels = len(statistic_names(parts)), len(parts.channels)
+        self.phi = (
+            nn.Sequential(nn.Linear(3 * channels, hidden), nn.ReLU(), nn.Linear(hidden, hidden), nn.ReLU())
+            if network and channels
+            else None
+        )
+        self.features = FeatureEncoder(in_channels, hidden, dropout) if in_channels else None
+        width = statistics + 2 * hidden * (self.phi is not None) + 3 * hidden * (self.features is not None)
+        self.linear = nn.Linear(statistics, members)
+        self.mlps = nn.ModuleList(_mlp(width, 2 * hidden, dropout) for _ in range(members))
+        self.register_buffer("mean", torch.zeros(statistics))
+        self.register_buffer("deviation", torch.ones(statistics))
+
+    def calibrate(self, statistics: torch.Tensor) -> None:
+        """Standardise by the statistics ``[P, S]`` of some training pairs."""
+        self.mean.copy_(statistics.mean(dim=0))
+        self.deviation.copy_(statistics.std(dim=0) + 1e-6)
+
+    def forward(self, positions: Positions, pairs: torch.Tensor) -> torch.Tensor:
+        """Scores ``[P]`` of the pairs ``[2, P]``."""
+        return self.member_scores(positions, pairs).mean(dim=1)
+
+    def member_scores(self, positions: Positions, pairs: torch.Tensor) -> torch.Tensor:
+        """Each member's scores of the pairs, ``[P, M]``."""
+        g = (pair_statistics_of(positions, pairs) - self.mean) / self.deviation
+        g = g.clamp(-FARTHEST_FROM_MEAN, FARTHEST_FROM_MEAN)
+        parts = [g]
+        if self.phi is not None:
+            parts += self._pooled(positions, pairs)
+        if self.features is not None:
+            a, b = (self.features(positions.view, nodes) for nodes in pairs)
+            parts += [(a - b).abs(), a * b, a + b]
+        seen = torch.cat(parts, dim=1)
+        scores: torch.Tensor = self.linear(g) + torch.cat([mlp(seen) for mlp in self.mlps], dim=1)
+        return scores
+
+    def _pooled(self, positions: Positions, pairs: torch.Tensor) -> list[torch.Tensor]:
+        """Mean and maximum of phi over the anchors, ``[P, R]`` each."""
+        channels = torch.from_numpy(positions.channels).to(pairs.device)
+        counts = torch.from_numpy(positions.counts).to(pairs.device)[positions.view.graph[pairs[0]]]
+        kept = min(int((1 - self.anchor_dropout) * channels.size(1)) + 1, MOST_TRAINING_ANCHORS)
+        anchors = anchors_of_a_step(positions, kept if self.training else None).to(pairs.device)
+        a, b = (channels[nodes[:, None], anchors] for nodes in pairs)  # [P, K, C]
+        phi = self.phi(torch.cat([(a - b).abs(), a * b, a + b], dim=2))  # type: ignore[misc]
+        present = (anchors < counts[:, None])[:, :, None]
+        phi = phi * present  # it is not negative, so zero changes no maximum
+        return [phi.sum(dim=1) / present.sum(dim=1).clamp_min(1), phi.amax(dim=1)]
+
+
+def _mlp(in_channels: int, hidden: int, dropout: float) -> nn.Sequential:
+    return nn.Sequential(
+        nn.Linear(in_channels, hidden), nn.ReLU(), nn.Dropout(dropout),
+        nn.Linear(hidden, hidden), nn.ReLU(), nn.Dropout(dropout), nn.Linear(hidden, 1),
+    )  # fmt: skip

@@ -2,21 +2,28 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Sequence
 from typing import Any
 
 import torch
 from torch import nn
 
+from psgnn.nn.channels import ChannelEncoder
 from psgnn.nn.choices import AnyChoice
 from psgnn.nn.config import MODELS, PRESETS, ModelConfig, make_config
-from psgnn.nn.decoders import DECODERS
+from psgnn.nn.decoders import DistanceDecoder, DotDecoder, SetDecoder
 from psgnn.nn.encoders import AnchorEncoder, ConvEncoder
 from psgnn.nn.pickers import RandomSets, RulePicker, ScorePicker, SequentialPicker
+from psgnn.nn.positions import Parts, Positions, positions_of
+from psgnn.nn.statistics import pair_statistics_of
 from psgnn.nn.view import View, features
 from psgnn.tasks import Task
 
 __all__ = ["MODELS", "PRESETS", "PositionModel", "build_model", "model_of"]
+
+
+PAIR_BLOCK = 2**12  # pairs whose rows are in memory at once
 
 
 class PositionModel(nn.Module):
@@ -30,6 +37,13 @@ class PositionModel(nn.Module):
         self.picker = picker
         self.encoder = encoder
         self.decoder = decoder
+        # What makes embeddings comparable where the pair decoder does not read them.
+        self.embedding_decoder = DistanceDecoder() if isinstance(decoder, SetDecoder) else None
+
+    @property
+    def fixed_anchors(self) -> bool:
+        """Whether the anchors are the same in every step."""
+        return isinstance(self.picker, RulePicker) and not self.picker.redraw
 
     def pick(
         self, view: View, generator: torch.Generator | None = None, exploration: float = 0.0
@@ -53,10 +67,60 @@ class PositionModel(nn.Module):
         h: torch.Tensor = self.encoder(view, choice)
         return h
 
-    def score(self, h: torch.Tensor, pairs: torch.Tensor) -> torch.Tensor:
+    def score(self, view: View, choice: AnyChoice | None, pairs: torch.Tensor) -> torch.Tensor:
         """Logits ``[P]`` of the pairs ``[2, P]``."""
-        scores: torch.Tensor = self.decoder(h, pairs)
+        scores: torch.Tensor
+        if isinstance(self.decoder, SetDecoder):
+            scores = self.decoder(self._positions(view, choice), pairs)
+        else:
+            scores = self.decoder(*self._ends(view, choice, pairs))
         return scores
+
+    @torch.no_grad()
+    def predict(self, view: View, choice: AnyChoice | None, pairs: torch.Tensor) -> torch.Tensor:
+        """`score` without gradients, in blocks where pairs are scored one by one."""
+        if not isinstance(self.encoder, ChannelEncoder):
+            return self.score(view, choice, pairs)
+        blocks = torch.split(pairs, PAIR_BLOCK, dim=1)
+        return torch.cat([self.score(view, choice, block) for block in blocks])
+
+    def embedding_score(self, h: torch.Tensor, pairs: torch.Tensor) -> torch.Tensor:
+        """Logits ``[P]`` of pairs ``[2, P]`` from the embeddings ``h [N, d]`` alone: their dot product or distance."""
+        scores: torch.Tensor = (self.embedding_decoder or self.decoder)(h[pairs[0]], h[pairs[1]])
+        return scores
+
+    def loss(
+        self, view: View, choice: AnyChoice | None, pairs: torch.Tensor, labels: torch.Tensor
+    ) -> torch.Tensor:
+        """Binary cross-entropy of the scores; with a set decoder, that of the embeddings is added."""
+        entropy = nn.functional.binary_cross_entropy_with_logits
+        if isinstance(self.decoder, SetDecoder):
+            scores = self.decoder.member_scores(self._positions(view, choice), pairs)
+            loss = entropy(scores, labels[:, None].expand_as(scores))
+        else:
+            loss = entropy(self.score(view, choice, pairs), labels)
+        if self.embedding_decoder is not None:
+            loss = loss + entropy(self.embedding_decoder(*self._ends(view, choice, pairs)), labels)
+        return loss
+
+    def calibrate(self, view: View, choice: AnyChoice | None, pairs: torch.Tensor) -> None:
+        """Take in the scale of what is measured about training pairs, before the first step."""
+        if isinstance(self.decoder, SetDecoder):
+            self.decoder.calibrate(pair_statistics_of(self._positions(view, choice), pairs))
+
+    def _positions(self, view: View, choice: AnyChoice | None) -> Positions:
+        return positions_of(view, choice, self.encoder.parts)  # type: ignore[arg-type]
+
+    def _ends(
+        self, view: View, choice: AnyChoice | None, pairs: torch.Tensor
+    ) -> tuple[torch.Tensor, torch.Tensor]:
+        """Embeddings of the first and of the second nodes of the pairs; only theirs, where the encoder can."""
+        if isinstance(self.encoder, ChannelEncoder):
+            nodes, places = torch.unique(pairs, return_inverse=True)
+            h = self.encoder(view, choice, nodes)
+            return h[places[0]], h[places[1]]
+        h = self.encoder(view, choice)
+        return h[pairs[0]], h[pairs[1]]
 
 
 def build_model(name: str, task: Task, preset: str = "best", seed: int = 0, **options: Any) -> PositionModel:
@@ -77,7 +141,7 @@ def model_of(config: ModelConfig) -> PositionModel:
     """A fresh model of exactly these settings; the global random state is left as it was."""
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(config.seed)
-        return PositionModel(config, _picker(config), _encoder(config), DECODERS[config.decoder]())
+        return PositionModel(config, _picker(config), _encoder(config), _decoder(config))
 
 
 def _picker(config: ModelConfig) -> nn.Module | None:
@@ -107,6 +171,10 @@ def _picker(config: ModelConfig) -> nn.Module | None:
 def _encoder(config: ModelConfig) -> nn.Module:
     sizes = config.in_channels, config.hidden, config.layers
     common: dict[str, Any] = {"dropout": config.dropout, "batch_norm": config.batch_norm}
+    if config.encoder == "channels":
+        return ChannelEncoder(
+            _parts(config), config.hidden, dropout=config.dropout, in_channels=_feature_channels(config)
+        )
     if config.picker == "none":
         return ConvEncoder(*sizes, conv=config.name, heads=config.heads, **common)
     # P-GNN weighs an anchor's features by one number and has no second map; the others follow the paper's f2, f3.
@@ -121,3 +189,26 @@ def _encoder(config: ModelConfig) -> nn.Module:
         second_map=not is_pgnn,
         **common,
     )
+
+
+def _decoder(config: ModelConfig) -> nn.Module:
+    if config.decoder == "set":
+        return SetDecoder(
+            _parts(config),
+            config.hidden,
+            dropout=config.dropout,
+            anchor_dropout=config.anchor_dropout,
+            network=config.network,
+            members=config.members,
+            in_channels=_feature_channels(config),
+        )
+    return DotDecoder(offset=config.encoder == "channels") if config.decoder == "dot" else DistanceDecoder()
+
+
+def _parts(config: ModelConfig) -> Parts:
+    return Parts(*(getattr(config, part.name) for part in dataclasses.fields(Parts)))
+
+
+def _feature_channels(config: ModelConfig) -> int:
+    """Columns of node features; a single one is the constant that stands for none."""
+    return config.in_channels if config.features and config.in_channels > 1 else 0

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import torch
 
@@ -28,6 +28,8 @@ class View:
         self.x = x
         self.oracle = DistanceOracle(union)
         self.structure: torch.Tensor | None = None  # kept by psgnn.nn.structure
+        self.positions: tuple[Any, Any] | None = None  # kept by psgnn.nn.positions
+        self.smoothed: torch.Tensor | None = None  # kept by psgnn.nn.features
 
     @cached_property
     def edge_index(self) -> torch.Tensor:

@@ -1,0 +1,52 @@
+"""The command ``psgnn``. Commands import what they need when they run, so that ``--help`` is instant."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from psgnn.cli.failures import run_app
+from psgnn.cli.graphs import anchors_command, datasets_command
+from psgnn.cli.reproduce import reproduce_command
+from psgnn.cli.train import compare_command, train_command
+
+__all__ = ["app", "main"]
+
+app = typer.Typer(
+    name="psgnn",
+    help="Position-aware learning on graphs without node features: anchors, exact distances, missing links.",
+    no_args_is_help=True,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+def _show_version(value: bool) -> None:
+    if value:
+        from psgnn import __version__
+
+        typer.echo(f"psgnn {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _root(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Print the version.")
+    ] = False,
+) -> None:
+    """Position-aware learning on graphs without node features: anchors, exact distances, missing links."""
+
+
+app.command("datasets")(datasets_command)
+app.command("anchors")(anchors_command)
+app.command("train")(train_command)
+app.command("compare")(compare_command)
+app.command("reproduce")(reproduce_command)
+
+
+def main() -> None:
+    """Run the command line."""
+    run_app(app)

@@ -1,0 +1,43 @@
+"""How commands end when something goes wrong: one line on stderr."""
+
+from __future__ import annotations
+
+import errno
+import os
+import sys
+from collections.abc import Callable
+from typing import Any, NoReturn
+
+from psgnn.errors import PsgnnError
+
+
+def fail(message: str, code: int = 2) -> NoReturn:
+    """Say what was wrong, in one line, and end."""
+    sys.stderr.write(f"psgnn: error: {' '.join(message.split())}\n")
+    sys.exit(code)
+
+
+def run_app(app: Callable[..., Any]) -> NoReturn:
+    """Run a command line; every expected failure is one line on stderr and exit code 2."""
+    try:
+        code = app(standalone_mode=False) or 0
+        if code == 130:  # typer's own answer to Ctrl-C
+            raise KeyboardInterrupt
+        sys.exit(code)
+    except PsgnnError as error:
+        fail(str(error))
+    except (KeyboardInterrupt, EOFError):
+        fail("interrupted", 130)
+    except BrokenPipeError:
+        # The reader of a pipe has seen enough; there is no one left to write to, not even at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(0)
+    except OSError as error:
+        if error.errno not in (errno.ENOSPC, errno.EDQUOT, errno.EACCES, errno.EROFS):
+            raise
+        fail(f"{error.strerror}: {error.filename or 'output'}; free some space or choose another path")
+    except Exception as error:
+        # typer raises usage errors as those of its own copy of click.
+        if hasattr(error, "format_message"):
+            fail(f"{error.format_message()} (see psgnn --help)")
+        raise

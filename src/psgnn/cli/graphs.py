@@ -1,0 +1,103 @@
+"""``psgnn datasets`` and ``psgnn anchors``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from psgnn.cli.arguments import (
+    Anchors,
+    Force,
+    GraphArgument,
+    Json,
+    Quiet,
+    Root,
+    Seed,
+    Settings,
+    Verbose,
+    load_graphs,
+    parse_anchors,
+)
+
+FIGURE_SUFFIXES = (".png", ".svg", ".pdf")
+
+
+def datasets_command(root: Root = None, as_json: Json = False) -> None:
+    """List the datasets, their sizes and whether they are here.
+
+    Example: psgnn datasets --json
+    """
+    from psgnn.console import print_json, print_table
+    from psgnn.datasets import list_datasets
+
+    rows = list_datasets(root)
+    if as_json:
+        print_json(rows)
+        return
+    columns = ["name", "graphs", "nodes", "edges", "features", "classes", "where"]
+    shown = [["-" if row[column] is None else row[column] for column in columns] for row in rows]
+    print_table("Datasets", columns, shown)
+
+
+def anchors_command(
+    graph: GraphArgument,
+    method: Annotated[
+        str, typer.Option("--method", help="Anchor rule, or 'all' to compare them.")
+    ] = "farthest-first",
+    anchors: Anchors = "log",
+    hops: Annotated[
+        int, typer.Option("--hops", min=0, help="An anchor covers the nodes within so many hops.")
+    ] = 3,
+    seed: Seed = 0,
+    settings: Settings = None,
+    root: Root = None,
+    out: Annotated[
+        Path | None, typer.Option("--out", "-o", help="Write the anchors (.csv .tsv .parquet .npz).")
+    ] = None,
+    plot: Annotated[
+        Path | None, typer.Option("--plot", help="Draw the graph and its anchors (.png .svg .pdf).")
+    ] = None,
+    force: Force = False,
+    as_json: Json = False,
+    quiet: Quiet = False,
+    verbose: Verbose = False,
+) -> None:
+    """Pick anchors by a rule and measure how well they cover the graph and tell its nodes apart.
+
+    Example: psgnn anchors communities --method all --plot anchors.png
+    """
+    from psgnn.anchors import RULES
+    from psgnn.anchors.report import describe_anchors
+    from psgnn.console import print_json, print_table, set_verbosity
+    from psgnn.io import atomic_write, check_output, write_table
+
+    set_verbosity(quiet=quiet or as_json, verbose=verbose)
+    if out is not None:
+        check_output(out, force=force)
+    if plot is not None:
+        check_output(plot, force=force, suffixes=FIGURE_SUFFIXES)
+    methods = list(RULES) if method == "all" else [method]
+    graphs = load_graphs(graph, root, settings)
+    chosen = describe_anchors(
+        graphs, methods, parse_anchors(anchors), hops=hops, seed=seed, show_progress=not quiet
+    )
+    if out is not None:
+        write_table(out, chosen.table(), force=force)
+    if plot is not None:
+        from psgnn.plot import plot_anchors
+
+        with atomic_write(plot, force=force) as temporary:
+            plot_anchors(graphs[0], chosen.of_graph(0), seed=seed).savefig(temporary)
+    if as_json:
+        print_json(chosen.document(graph))
+        return
+    columns = ["rule", "anchors", "coverage", "overlap", "resolving", "symmetric pairs", "seconds"]
+    print_table(f"Anchors of {graph} (within {hops} hops)", columns, chosen.rows())
+    if len(methods) == 1 and out is None:
+        names = chosen.names(0)
+        shown = ", ".join(names[:30]) + (
+            f", ... ({len(names)} in all; --out FILE writes them)" if names[30:] else ""
+        )
+        typer.echo(f"anchors: {shown}")

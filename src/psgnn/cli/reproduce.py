@@ -1,0 +1,165 @@
+"""``psgnn reproduce``: make the runs of an experiment that are missing, then its tables."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from psgnn.cli.arguments import Json, Quiet, Root, Verbose
+from psgnn.errors import InputError
+
+if TYPE_CHECKING:
+    from psgnn.experiments.manifest import Manifest
+    from psgnn.experiments.plan import Run
+
+
+def reproduce_command(
+    table: Annotated[
+        str | None, typer.Argument(metavar="TABLE", help="The name of an experiment, or 'all'.")
+    ] = None,
+    show_list: Annotated[bool, typer.Option("--list", help="List the experiments.")] = False,
+    seeds: Annotated[int | None, typer.Option("--seeds", min=1, help="At most so many for each.")] = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Say which runs are missing; run none.")] = False,
+    from_records: Annotated[
+        bool, typer.Option("--from-records", help="Make the tables of what is recorded; run nothing.")
+    ] = False,
+    only: Annotated[str | None, typer.Option("--only", help="Rows, with commas.")] = None,
+    methods: Annotated[
+        str | None, typer.Option("--methods", help="Methods or groups of them, with commas.")
+    ] = None,
+    shard: Annotated[
+        str, typer.Option("--shard", metavar="I/N", help="The I-th of N parts, for several machines.")
+    ] = "1/1",
+    jobs: Annotated[
+        int | None, typer.Option("--jobs", "-j", min=1, help="Runs side by side; a core each if left out.")
+    ] = None,
+    force: Annotated[bool, typer.Option("--force", help="Run again what is recorded.")] = False,
+    folder: Annotated[
+        Path | None, typer.Option("--folder", help="Folder of manifests and records [experiments].")
+    ] = None,
+    root: Root = None,
+    as_json: Json = False,
+    quiet: Quiet = False,
+    verbose: Verbose = False,
+) -> None:
+    """Make the runs of an experiment that have no record yet, then its tables; resumes where it was stopped.
+
+    Example: psgnn reproduce accuracy --seeds 3 --dry-run
+    """
+    from psgnn.console import print_json, print_table, set_verbosity
+    from psgnn.experiments.manifest import find_folder, load_manifest, manifest_names
+    from psgnn.experiments.plan import parse_shard, plan
+
+    set_verbosity(quiet=quiet or as_json, verbose=verbose)
+    place = find_folder(folder)
+    if show_list:
+        found = [load_manifest(name, place) for name in manifest_names(place)]
+        if as_json:
+            print_json([{"name": each.name, "title": each.title, "rows": [row.name for row in each.rows]}
+                        for each in found])  # fmt: skip
+            return
+        print_table("Experiments", ["name", "rows", "title"], [[m.name, len(m.rows), m.title] for m in found])
+        return
+    if table is None:
+        raise InputError(
+            f"name an experiment: {', '.join(manifest_names(place))} or all (--list describes them)"
+        )
+    part = parse_shard(shard)
+    documents: list[dict[str, Any]] = []
+    failed = 0
+    for manifest in [
+        load_manifest(name, place) for name in (manifest_names(place) if table == "all" else [table])
+    ]:
+        runs = plan(manifest, seeds=seeds, only=_words(only), methods=_words(methods), shard=part)
+        if dry_run:
+            documents.append(_describe(manifest, runs, jobs, force, as_json))
+            continue
+        problems = (
+            []
+            if from_records
+            else _execute(manifest, runs, jobs, force, root, show=not quiet and not as_json)
+        )
+        failed += len(problems)
+        documents.append(_tables(manifest, as_json) | {"failed": problems})
+    if as_json:
+        print_json(documents[0] if len(documents) == 1 else documents)
+    if failed:
+        raise typer.Exit(1)
+
+
+def _words(text: str | None) -> list[str]:
+    return [] if text is None else [word.strip() for word in text.split(",")]
+
+
+def _missing(manifest: Manifest, runs: list[Run], force: bool) -> list[Run]:
+    from psgnn.experiments.records import find_record
+
+    return [run for run in runs if force or find_record(manifest.records, run) is None]
+
+
+def _describe(
+    manifest: Manifest, runs: list[Run], jobs: int | None, force: bool, as_json: bool
+) -> dict[str, Any]:
+    """Runs, how many of them exist, and the time that the others will take."""
+    import os
+
+    from psgnn.console import print_table
+    from psgnn.experiments.estimate import Estimate, as_time
+
+    missing = _missing(manifest, runs, force)
+    estimate = Estimate(manifest.records, runs)
+    rows: list[tuple[str, int, int, int, float]] = []
+    for row in manifest.rows:
+        planned = [run for run in runs if run.row.name == row.name]
+        left = [run for run in missing if run.row.name == row.name]
+        if planned:
+            rows.append((row.name, len(planned), len(planned) - len(left), len(left), estimate.total(left)))
+    seconds = estimate.total(missing) / (jobs or os.cpu_count() or 1)
+    if not as_json:
+        columns = ["row", "runs", "recorded", "missing", "time of the missing on one core"]
+        print_table(manifest.title, columns, [[*row[:4], as_time(row[4])] for row in rows])
+        typer.echo(
+            f"{manifest.name}: {len(runs)} runs, {len(runs) - len(missing)} recorded, {len(missing)} missing: "
+            f"about {as_time(seconds)}"
+        )
+    names = ("row", "runs", "recorded", "missing", "seconds")
+    return {
+        "experiment": manifest.name, "runs": len(runs), "recorded": len(runs) - len(missing),
+        "missing": [str(run) for run in missing], "seconds": seconds,
+        "rows": [dict(zip(names, row, strict=True)) for row in rows],
+    }  # fmt: skip
+
+
+def _execute(
+    manifest: Manifest, runs: list[Run], jobs: int | None, force: bool, root: Path | None, show: bool
+) -> list[dict[str, str]]:
+    """Make what is missing; the runs that failed, each told in a line on stderr."""
+    from psgnn.experiments.runner import execute_all
+
+    missing = _missing(manifest, runs, force)
+    outcome = execute_all(
+        missing,
+        manifest.records,
+        jobs=jobs,
+        root=root,
+        show_progress=show,
+    )
+    for run, error in outcome.failed:
+        sys.stderr.write(f"psgnn: error: {run}: {' '.join(error.split())}\n")
+    return [{"run": str(run), "error": error} for run, error in outcome.failed]
+
+
+def _tables(manifest: Manifest, as_json: bool) -> dict[str, Any]:
+    """Write the page, and print the tables."""
+    from psgnn.experiments.tables import document, markdown, write_page
+
+    page = write_page(manifest)
+    if as_json:
+        return document(manifest) | {"page": None if page is None else str(page)}
+    typer.echo(markdown(manifest))
+    if page is not None:
+        typer.echo(f"the tables are in {page}")
+    return {}

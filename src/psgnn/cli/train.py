@@ -1,0 +1,183 @@
+"""``psgnn train`` and ``psgnn compare``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from psgnn.cli.arguments import (
+    METRIC_LABELS,
+    Epochs,
+    Force,
+    GraphArgument,
+    Json,
+    Labels,
+    Negatives,
+    Preset,
+    Quiet,
+    Root,
+    Seed,
+    Settings,
+    TaskOption,
+    Verbose,
+    load_graphs,
+    names_of,
+    parse_anchors,
+    parse_setting,
+    task_options,
+)
+from psgnn.cli.failures import fail
+
+
+def train_command(
+    graph: GraphArgument,
+    task: TaskOption = "link",
+    model: Annotated[
+        str, typer.Option("--model", help="psgnn, pgnn, agnn, gcn, sage, gat or gin.")
+    ] = "psgnn",
+    preset: Preset = "best",
+    seed: Seed = 0,
+    epochs: Epochs = None,
+    anchors: Annotated[
+        str | None,
+        typer.Option("--anchors", metavar="log|log2|INT", help="K: log2 N, its square, or a number."),
+    ] = None,
+    decoder: Annotated[
+        str | None,
+        typer.Option("--decoder", metavar="set|dot|distance", help="How two positions are scored."),
+    ] = None,
+    negatives: Negatives = None,
+    options: Annotated[
+        list[str] | None,
+        typer.Option("--option", metavar="KEY=VALUE", help="Setting of the model, such as estimator=simple."),
+    ] = None,
+    labels: Labels = None,
+    settings: Settings = None,
+    root: Root = None,
+    out: Annotated[
+        Path | None, typer.Option("--out", "-o", help="Folder for the run; resumes one in it.")
+    ] = None,
+    force: Force = False,
+    tensorboard: Annotated[Path | None, typer.Option("--tensorboard", help="Folder for TensorBoard.")] = None,
+    as_json: Json = False,
+    quiet: Quiet = False,
+    verbose: Verbose = False,
+) -> None:
+    """Train a model; keep the best epoch by validation, read the test pairs once.
+
+    Example: psgnn train communities --task link --epochs 200 --out my-run
+    """
+    from psgnn.compare import make_task
+    from psgnn.console import print_json, print_table, set_verbosity
+    from psgnn.nn import build_model
+    from psgnn.training import fit, remove_run
+
+    set_verbosity(quiet=quiet or as_json, verbose=verbose)
+    chosen = dict(parse_setting(text) for text in options or [])
+    if anchors is not None:
+        chosen["anchors"] = parse_anchors(anchors)
+    if decoder is not None:
+        chosen["decoder"] = decoder
+    graphs = load_graphs(graph, root, settings, labels)
+    split = make_task(graphs, task, seed, **task_options(negatives))
+    built = build_model(model, split, preset, seed, **chosen)
+    if out is not None and force:
+        remove_run(out)
+    try:
+        result = fit(
+            built, split, epochs=epochs, seed=seed, out=out, progress=not quiet, tensorboard=tensorboard
+        )
+    except KeyboardInterrupt:
+        if out is None:
+            raise
+        fail(f"interrupted; the run in {out} is kept, and the same command resumes it", 130)
+    if as_json:
+        print_json({"graph": graph, "out": None if out is None else str(out), **result.record})
+        return
+    parts = {
+        "validation": result.val,
+        "test": result.test,
+        "test, embeddings alone": result.embedding_test,
+    }
+    metrics = [metric for metric in METRIC_LABELS if metric in result.test]
+    columns = ["pairs", *(METRIC_LABELS[metric] for metric in metrics)]
+    rows = [
+        [name, *(f"{part[metric]:.4f}" for metric in metrics)]
+        for name, part in parts.items()
+        if part is not None
+    ]
+    print_table(f"{model} ({preset}) on {graph}, {task} task", columns, rows)
+    record = result.record
+    typer.echo(f"best epoch {record['best_epoch']} of {record['epochs_run']}, {record['seconds']:.1f} s")
+    if out is not None:
+        typer.echo(f"the run is in {out}")
+
+
+def compare_command(
+    graph: GraphArgument,
+    task: TaskOption = "link",
+    models: Annotated[
+        str, typer.Option("--models", help="'all', 'none', or names with commas, such as psgnn,psgnn/paper.")
+    ] = "all",
+    peers: Annotated[
+        str, typer.Option("--peers", help="'all', 'none', or names with commas: methods of other people.")
+    ] = "none",
+    ablate: Annotated[
+        bool, typer.Option("--ablate", help="Compare psgnn with itself, one part switched off at a time.")
+    ] = False,
+    preset: Preset = "best",
+    negatives: Negatives = None,
+    seeds: Annotated[int, typer.Option("--seeds", min=1, help="Number of splits.")] = 3,
+    first_seed: Annotated[int, typer.Option("--first-seed", min=0, help="Seed of the first split.")] = 0,
+    epochs: Epochs = None,
+    labels: Labels = None,
+    settings: Settings = None,
+    root: Root = None,
+    as_json: Json = False,
+    quiet: Quiet = False,
+    verbose: Verbose = False,
+) -> None:
+    """Score held-out pairs with models, peers and every training-free rule, on the same splits.
+
+    Example: psgnn compare communities --task link --models none --seeds 3
+    """
+    from psgnn.compare import compare, parse_models
+    from psgnn.console import print_json, print_table, set_verbosity
+    from psgnn.peers import PEERS
+
+    set_verbosity(quiet=quiet or as_json, verbose=verbose)
+    names = parse_models(models)
+    others = names_of(peers, list(PEERS), "peer")
+    graphs = load_graphs(graph, root, settings, labels)
+    rows = compare(
+        graphs,
+        task,
+        models=names,
+        peers=others,
+        ablate=ablate,
+        preset=preset,
+        seeds=seeds,
+        first_seed=first_seed,
+        epochs=epochs,
+        task_options=task_options(negatives),
+        show_progress=not quiet,
+    )
+    if as_json:
+        splits = list(range(first_seed, first_seed + seeds))
+        options = {"task": task, "negatives": negatives, "preset": preset, "seeds": splits}
+        print_json({"graph": graph, **options, "rows": rows})
+        return
+    metrics = [metric for metric in METRIC_LABELS if metric != "auc_pooled" and metric in rows[0]]
+    columns = ["method", *(METRIC_LABELS[metric] for metric in metrics), "seconds"]
+    shown = [
+        [row["name"], *(_spread(row, metric) for metric in metrics), f"{row['seconds']:.3f}"] for row in rows
+    ]
+    about = f"{seeds} splits, mean ± sd" if seeds > 1 else "1 split"
+    print_table(f"{graph}, {task} task, test pairs of {about}", columns, shown)
+
+
+def _spread(row: dict[str, Any], metric: str) -> str:
+    spread = row[f"{metric}_sd"]
+    return f"{row[f'{metric}_mean']:.4f}" + ("" if spread is None else f" ± {spread:.4f}")

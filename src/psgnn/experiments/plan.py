@@ -1,0 +1,137 @@
+"""Which runs an experiment needs. A run is a row, a method and a seed; its id is a hash of all that matters."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from psgnn.datasets.catalog import find_dataset
+from psgnn.errors import InputError, unknown_name
+from psgnn.experiments.manifest import Manifest, MethodSpec, Row
+
+# Of the way in which runs are made and measured; raised when old records no longer say what new ones would.
+PROTOCOL = 1
+
+
+@dataclass(frozen=True)
+class Run:
+    """One measurement."""
+
+    row: Row
+    method: MethodSpec
+    seed: int
+
+    @property
+    def id(self) -> str:
+        """Equal ids mean the same measurement; titles, goals and published values play no part."""
+        row = self.row
+        identity = {
+            "protocol": PROTOCOL,
+            "dataset": [
+                find_dataset(row.dataset).name,
+                find_dataset(row.dataset).settings(row.dataset_options),
+            ],
+            "features": row.features,
+            "task": [row.task, row.task_options, row.official],
+            "method": [self.method.kind, self.method.of, settings_of(self.method, row.task)],
+            "seed": self.seed,
+        }
+        return hashlib.sha256(json.dumps(identity, sort_keys=True).encode()).hexdigest()[:16]
+
+    def __str__(self) -> str:
+        return f"{self.row.name}, {self.method.name}, seed {self.seed}"
+
+
+def settings_of(method: MethodSpec, task: str) -> dict[str, Any]:
+    """The settings of a method, with those of the preset for a model.
+
+    Only what differs from the defaults of `ModelConfig` counts: a new setting leaves the ids of old runs alone.
+    """
+    if method.kind != "model":
+        return method.options
+    from psgnn.nn.config import make_config
+
+    # The number of features follows from the data, and the seed is in the id by itself.
+    config = make_config(method.of, task, 1, method.preset, 0, **method.options)
+    return config.model_dump(mode="json", exclude_defaults=True)
+
+
+def plan(
+    manifest: Manifest,
+    *,
+    seeds: int | None = None,
+    only: Sequence[str] = (),
+    methods: Sequence[str] = (),
+    shard: tuple[int, int] = (1, 1),
+) -> list[Run]:
+    """The runs of an experiment, all rows and methods of a seed before the next seed.
+
+    Args:
+        manifest: the experiment.
+        seeds: at most so many for every row and method.
+        only: names of rows; all if empty.
+        methods: names of methods, or of groups of them; all if empty.
+        shard: the part ``i`` of ``n``. Parts share no row and method, so they share no record file.
+    """
+    for name in only:
+        manifest.row(name)
+    cells = _cells(manifest)
+    known = {method.name for _, method in cells} | set(manifest.methods)
+    for name in methods:
+        if name not in known:
+            raise unknown_name("method", name, known)
+    wanted = set(methods).union(
+        spec.name for name in methods if name in manifest.methods for spec in manifest.expand(name)
+    )
+    cells = [
+        (row, method)
+        for row, method in cells
+        if (not only or row.name in only) and (not methods or method.name in wanted)
+    ]
+    part, parts = shard
+    # By method first, so that every part gets its share of the slow methods.
+    mine = {(row.name, method.name) for row, method in sorted(cells, key=_by_method)[part - 1 :: parts]}
+    cells = [(row, method) for row, method in cells if (row.name, method.name) in mine]
+    return [
+        Run(row, method, manifest.first_seed + i)
+        for i in range(max((count(row, method, seeds) for row, method in cells), default=0))
+        for row, method in cells
+        if i < count(row, method, seeds)
+    ]
+
+
+def _by_method(cell: tuple[Row, MethodSpec]) -> tuple[str, str]:
+    return cell[1].name, cell[0].name
+
+
+def count(row: Row, method: MethodSpec, seeds: int | None = None) -> int:
+    """Number of seeds of a method on a row."""
+    return min(method.seeds, row.seeds or method.seeds, seeds or method.seeds)
+
+
+def _cells(manifest: Manifest) -> list[tuple[Row, MethodSpec]]:
+    """Rows and methods that some section shows, row by row."""
+    methods = {section.name: manifest.section_methods(section) for section in manifest.sections}
+    names = {method.name for listed in methods.values() for method in listed}
+    found: dict[tuple[str, str], tuple[Row, MethodSpec]] = {}
+    for row in manifest.rows:
+        for skipped in row.skip:
+            if skipped not in names:
+                raise unknown_name(f"method that row '{row.name}' skips", skipped, names)
+        for section in manifest.sections:
+            if row.name in section.rows:
+                for method in methods[section.name]:
+                    if method.name not in row.skip:
+                        found.setdefault((row.name, method.name), (row, method))
+    return list(found.values())
+
+
+def parse_shard(text: str) -> tuple[int, int]:
+    """``2/3`` as the second of three parts."""
+    part, slash, parts = text.partition("/")
+    if not (slash and part.isdigit() and parts.isdigit() and 1 <= int(part) <= int(parts)):
+        raise InputError(f"--shard takes i/n with 1 <= i <= n, such as 1/2, found '{text}'")
+    return int(part), int(parts)

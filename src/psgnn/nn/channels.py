@@ -1,0 +1,93 @@
+"""Embeddings from channels: coordinates whose distance or dot product ranks pairs, for search and plots."""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+from torch import nn
+
+from psgnn.nn.choices import Choice
+from psgnn.nn.features import FeatureEncoder
+from psgnn.nn.positions import ROLES, Parts, Positions, anchors_of_a_step, positions_of
+from psgnn.nn.view import View
+
+NUMBERS_AN_ANCHOR = 8
+MOST_TRAINING_ANCHORS = 32
+ROLE_NUMBERS = 16
+HEATS = (1.0, 4.0, 16.0)
+
+
+class ChannelEncoder(nn.Module):
+    r"""A node's coordinates: some numbers an anchor, its place in the spectral basis, its role.
+
+    .. math:: h_v = \text{CAT}\left( \frac{\psi(x_{vk})}{\sqrt{K}}_{k=1..K}, \
+              c_t \frac{e^{-t (1 - \lambda) / 2} \odot U_v}{\lVert \cdot \rVert}_{t = 4, 16}, \
+              \rho(\text{role}_v, \text{features}_v) \right)
+
+    psi and rho are MLPs shared by all anchors and nodes, c_t learnt scales. So the embedding is a sum over anchors and
+    eigenvectors under a dot product or a squared distance, whatever their number.
+    """
+
+    def __init__(self, parts: Parts, hidden: int, *, dropout: float, in_channels: int = 0) -> None:
+        super().__init__()
+        self.parts = parts
+        channels = len(parts.channels)
+        self.channel_part = nn.Linear(channels, hidden) if channels else None
+        self.scales = nn.Parameter(torch.ones(len(HEATS))) if parts.spectral else None
+        self.features = FeatureEncoder(in_channels, hidden, dropout) if in_channels else None
+        known = len(ROLES) * parts.roles + hidden * (in_channels > 0)
+        self.rho = (
+            nn.Sequential(nn.Linear(known, hidden), nn.ReLU(), nn.Linear(hidden, ROLE_NUMBERS))
+            if known
+            else None
+        )
+        self.role_part = nn.Linear(known, hidden, bias=False) if known else None
+        self.out = nn.Sequential(
+            nn.ReLU(), nn.Linear(hidden, hidden), nn.ReLU(), nn.Linear(hidden, NUMBERS_AN_ANCHOR)
+        )
+
+    def forward(self, view: View, choice: Choice, nodes: torch.Tensor | None = None) -> torch.Tensor:
+        """Embeddings ``[n, d]`` of the nodes, or of all."""
+        positions = positions_of(view, choice, self.parts)
+        if nodes is None:
+            nodes = torch.arange(view.union.num_nodes, device=view.x.device)
+        known = self._known(positions, nodes)
+        blocks = []
+        if self.channel_part is not None:
+            anchors = anchors_of_a_step(positions, MOST_TRAINING_ANCHORS if self.training else None)
+            rows = torch.from_numpy(positions.channels).to(nodes.device)[nodes[:, None], anchors]  # [n, K, C]
+            z = self.channel_part(rows)
+            if self.role_part is not None:
+                z = z + self.role_part(known)[:, None]
+            blocks.append((self.out(z) * _shares(positions, nodes, anchors)[:, :, None]).flatten(1))
+        if self.scales is not None:
+            blocks += [
+                scale * place for scale, place in zip(self.scales, _places(positions, nodes), strict=True)
+            ]
+        if self.rho is not None:
+            blocks.append(self.rho(known))
+        return torch.cat(blocks, dim=1)
+
+    def _known(self, positions: Positions, nodes: torch.Tensor) -> torch.Tensor | None:
+        """Roles and encoded features of the nodes."""
+        columns = [torch.from_numpy(positions.roles).to(nodes.device)[nodes]] if self.parts.roles else []
+        columns += [self.features(positions.view, nodes)] if self.features is not None else []
+        return torch.cat(columns, dim=1) if columns else None
+
+
+def _shares(positions: Positions, nodes: torch.Tensor, anchors: torch.Tensor) -> torch.Tensor:
+    r""":math:`1 / \sqrt{K}` for those anchors that a node's graph has and 0 for padding, ``[n, K]``."""
+    counts = torch.from_numpy(positions.counts).to(nodes.device)[positions.view.graph[nodes], None]
+    present = anchors < counts
+    return present / present.sum(dim=1, keepdim=True).clamp_min(1).sqrt()
+
+
+def _places(positions: Positions, nodes: torch.Tensor) -> list[torch.Tensor]:
+    """Unit vectors along the smoothed spectral rows of the nodes, one ``[n, r]`` for each time of heat."""
+    rows = torch.from_numpy(positions.basis).to(nodes.device)[nodes]
+    values = positions.values[positions.view.union.graph_of[nodes.cpu().numpy()]]
+    found = []
+    for time in HEATS:
+        weight = np.exp(-time / 2 * (1 - values)) * (values != 0)
+        found.append(nn.functional.normalize(rows * torch.from_numpy(weight).to(nodes.device), dim=1))
+    return found

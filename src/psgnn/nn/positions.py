@@ -1,0 +1,147 @@
+"""Where the nodes of a view are, seen from its anchors: all that is measured and nothing that is learnt."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import torch
+
+from psgnn.distances.propagation import Floats
+from psgnn.graph import IntArray, Union
+from psgnn.heuristics.kernels import triangles
+from psgnn.kernels import connected_components
+from psgnn.nn.choices import Choice
+from psgnn.nn.spectral import anchor_basis
+from psgnn.nn.view import View
+
+RESTARTS = (0.15, 0.5)
+DIFFUSION_STEPS = (2, 4)
+FLOOR = 1e-6  # the smallest probability that is told apart from none
+ROLES = (
+    "log degree", "mean log degree of neighbours", "log of two-step walks", "clustering", "share of leaves around",
+    "log size of the component", "share of the component", "no link",
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Parts:
+    """Which kinds of position are measured; each can be left out."""
+
+    hops: bool = True
+    pagerank: bool = True
+    diffusion: bool = True
+    spectral: bool = True
+    roles: bool = True
+    local: bool = True
+
+    @property
+    def channels(self) -> list[str]:
+        """What a node has for each anchor."""
+        names = ["proximity", "hops"] * self.hops
+        names += [f"log PageRank, restart {restart}" for restart in RESTARTS] * self.pagerank
+        return names + [f"log diffusion, {steps} steps" for steps in DIFFUSION_STEPS] * self.diffusion
+
+
+@dataclass(frozen=True, eq=False)
+class Positions:
+    """What a view says about its nodes, given anchors.
+
+    ``channels [N, K, C]`` from node to anchor, zero-mean and unit-variance in every graph, zero for padding; ``counts
+    [G]`` how many of the K are anchors; ``hops`` int16 ``[N, K]``; ``basis [N, r]`` and ``values [G, r]`` of the
+    anchor-spectral basis; ``roles [N, 8]``. A part that is left out has no columns.
+    """
+
+    view: View
+    parts: Parts
+    channels: Floats
+    counts: IntArray
+    hops: npt.NDArray[np.int16]
+    basis: Floats
+    values: Floats
+    roles: Floats
+
+
+def positions_of(view: View, choice: Choice, parts: Parts) -> Positions:
+    """Positions of all nodes of a view to the anchors of a choice, kept with the view for the next call."""
+    nodes = choice.nodes.cpu().numpy()
+    key = nodes.tobytes(), parts
+    if view.positions is None or view.positions[0] != key:
+        view.positions = key, _measure(view, nodes, parts)
+    found: Positions = view.positions[1]
+    return found
+
+
+def anchors_of_a_step(positions: Positions, most: int | None) -> torch.Tensor:
+    """Places of a random `most` of the K anchors, the same for the whole step, or of all: ``[k]``.
+
+    What is left out of a step costs nothing, and a network learns not to lean on single anchors.
+    """
+    count = positions.channels.shape[1]
+    return torch.arange(count) if most is None or most >= count else torch.randperm(count)[:most]
+
+
+def _measure(view: View, nodes: IntArray, parts: Parts) -> Positions:
+    union, oracle = view.union, view.oracle
+    hops = oracle.hops(nodes)
+    channels = np.empty((*hops.shape, len(parts.channels)), np.float32)
+    columns = iter(range(channels.shape[2]))
+    if parts.hops:
+        reached = hops >= 0
+        # Unreachable is one farther than anything that can be reached.
+        far = 1 + np.maximum.reduceat(hops.max(axis=1), union.ptr[:-1])[union.graph_of, None]
+        channels[:, :, next(columns)] = np.where(reached, 1 / (1 + np.maximum(hops, 0)), 0)
+        channels[:, :, next(columns)] = np.where(reached, hops, far)
+    flows = [oracle.pagerank(nodes, restart=restart) for restart in RESTARTS if parts.pagerank]
+    flows += oracle.diffusion(nodes, steps=DIFFUSION_STEPS) if parts.diffusion else []
+    for flow in flows:
+        flow += np.float32(FLOOR)
+        channels[:, :, next(columns)] = np.log(flow)
+    counts = (nodes >= 0).sum(axis=1)
+    _standardise(channels, counts, union)
+    nothing = np.zeros((union.num_nodes, 0), np.float32)
+    basis, values = anchor_basis(union, nodes) if parts.spectral else (nothing, nothing[:0])
+    return Positions(
+        view, parts, channels, counts, hops, basis, values, _roles(union) if parts.roles else nothing
+    )
+
+
+def _standardise(channels: Floats, counts: IntArray, union: Union) -> None:
+    """Zero mean and unit variance of every channel in every graph, in place; padding becomes zero."""
+    padding = np.arange(channels.shape[1]) >= counts[union.graph_of, None]  # [N, K]
+    entries = (counts * union.sizes)[:, None]
+    for power in (1, 2):  # first the mean, then the variance
+        channels[padding] = 0
+        sums = np.einsum("nkc->nc", channels**power, dtype=np.float64)
+        moment = (np.add.reduceat(sums, union.ptr[:-1]) / entries)[union.graph_of, None].astype(np.float32)
+        if power == 1:
+            channels -= moment
+        else:
+            channels /= np.sqrt(moment + np.float32(1e-8))
+
+
+def _roles(union: Union) -> Floats:
+    """The `ROLES` of every node, ``[N, 8]``."""
+    adjacency = union.adjacency
+    degrees = adjacency.degrees.astype(np.float64)
+    linked = np.maximum(degrees, 1)
+
+    def around(values: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+        total = np.bincount(adjacency.rows, values[adjacency.indices], degrees.size)
+        return total.astype(np.float64)
+
+    component = connected_components(adjacency.indptr, adjacency.indices)
+    members = np.bincount(component)[component]
+    closed = triangles(adjacency.indptr, adjacency.indices)
+    columns = [
+        np.log1p(degrees),
+        around(np.log1p(degrees)) / linked,
+        np.log1p(around(degrees)),
+        2 * closed / np.maximum(degrees * (degrees - 1), 1),
+        around((degrees == 1).astype(np.float64)) / linked,
+        np.log(members),
+        members / union.sizes[union.graph_of],
+        degrees == 0,
+    ]
+    return np.stack(columns, axis=1).astype(np.float32)

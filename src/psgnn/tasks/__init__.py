@@ -1,0 +1,29 @@
+"""What a model may see and what it is asked: splits of node pairs, without leaks.
+
+::
+
+    task = LinkPrediction(data, val=0.1, test=0.1, seed=0)
+    task.graphs[0].edge_index   # the visible graph: held-out edges are gone
+    task.test.pairs             # int64 [2, P], u < v, ids in the disjoint union of the graphs
+    task.test.labels            # float32 [P], 1 for positives and 0 for negatives
+
+Pairs are unordered, positives and negatives never meet, and no pair is in two splits (but for the training
+negatives of :class:`OfficialLinks`). A seed gives the same task bit by bit. Every graph has random streams of
+its own, numbered by its place in the input, so that its split does not depend on the other graphs.
+"""
+
+from psgnn.tasks.base import Split, Task
+from psgnn.tasks.link import NEGATIVE_RULES, Fold, LinkPrediction
+from psgnn.tasks.official import OfficialLinks, link_task
+from psgnn.tasks.pair import PairClassification
+
+__all__ = [
+    "NEGATIVE_RULES",
+    "Fold",
+    "LinkPrediction",
+    "OfficialLinks",
+    "PairClassification",
+    "Split",
+    "Task",
+    "link_task",
+]
