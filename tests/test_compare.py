@@ -1,9 +1,7 @@
-"""Methods of every kind on the same splits."""
+"""Methods side by side: names, records, options of the task, ablations."""
 
 from __future__ import annotations
 
-import dataclasses
-import pickle
 from typing import Any
 
 import networkx as nx
@@ -13,187 +11,188 @@ import torch
 from torch_geometric.data import Data
 
 from conftest import data_of
-from psgnn.compare import Method, compare, make_task, measure, parse_models
+from psgnn.compare import Method, ablations, compare, make_task, measure, parse_models
 from psgnn.errors import InputError
 from psgnn.heuristics import HEURISTICS, score_pairs
 from psgnn.metrics import evaluate
-from psgnn.nn import config
+from psgnn.nn import MODELS, build_model
+from psgnn.nn.config import ABLATIONS
 from psgnn.peers import PEERS
-from psgnn.tasks import OfficialLinks, Task
-
-RULES = ["shortest-path", "common-neighbours"]
-
-
-@pytest.fixture
-def graph() -> Data:
-    return data_of(nx.connected_caveman_graph(5, 6))
+from psgnn.tasks import LinkPrediction, OfficialLinks, PairClassification
+from psgnn.training import fit
 
 
-@pytest.fixture
-def _oracle(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A peer named oracle: minus the id of the first node."""
-    monkeypatch.setitem(PEERS, "oracle", lambda task, seed: lambda pairs: -pairs[0].double() - seed)
+@pytest.fixture(scope="module")
+def graphs() -> list[Data]:
+    data = data_of(nx.connected_caveman_graph(6, 6))
+    data.y = torch.arange(36) // 6
+    return [data]
 
 
-def test_a_rule_is_measured_on_test_and_validation(graph: Data) -> None:
-    task = make_task([graph], "link", 4)
-    found = measure(Method("pagerank", "rule"), task, 4)
+# --- names
+
+
+@pytest.mark.parametrize(
+    ("fields", "message"),
+    [
+        (("psgn", "model"), "unknown model 'psgn'; did you mean 'psgnn'"),
+        (("node2vek", "peer"), "unknown peer 'node2vek'; did you mean 'node2vec'"),
+        (("shortest", "rule"), "unknown rule 'shortest'; did you mean 'shortest-path'"),
+        (("psgnn", "modell"), "unknown kind of method 'modell'; did you mean 'model'"),
+        (("psgnn", "model", "papr"), "unknown preset 'papr'; did you mean 'paper'"),
+        (("degree-product", "rule", "best", {}), "unknown rule"),
+        (("boosting", "peer", "best", {"trees": 3}), "the peer boosting has no options, found trees"),
+    ],
+)
+def test_a_method_that_does_not_exist_is_an_error_at_once(fields: Any, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        Method(*fields)
+
+
+def test_titles() -> None:
+    assert Method("psgnn", "model").title == "psgnn"
+    assert Method("psgnn", "model", "paper").title == "psgnn/paper"
+    assert Method("psgnn", "model", "paper", label="as published").title == "as published"
+    assert len({Method("psgnn", "model", options={"layers": 1}), Method("gcn", "model")}) == 2
+
+
+def test_parse_models() -> None:
+    assert parse_models("all") == list(MODELS)
+    assert parse_models("none") == []
+    assert parse_models("psgnn/paper, gcn,node2vec") == ["psgnn/paper", "gcn", "node2vec"]
+    with pytest.raises(InputError, match="unknown model 'gpt'; did you mean 'gat'"):
+        parse_models("psgnn,gpt")
+    with pytest.raises(InputError, match="unknown preset 'papr'"):
+        parse_models("psgnn/papr")
+
+
+# --- tasks
+
+
+def test_the_options_of_a_task(graphs: list[Data]) -> None:
+    assert isinstance(make_task(graphs, "link", 0, folds=3), LinkPrediction)
+    small = make_task(graphs, "pair", 0, max_pairs=20)
+    assert isinstance(small, PairClassification)
+    assert sum(int(part.labels.sum()) for part in (small.train, small.val, small.test)) == 20
+    plain, matched = (make_task(graphs, "link", 0, negatives=rule) for rule in ("uniform", "degree"))
+    assert plain.digest != matched.digest
+    with pytest.raises(InputError, match="unknown option of the link task 'fold'; did you mean 'folds'"):
+        make_task(graphs, "link", 0, fold=3)
+    with pytest.raises(InputError, match="unknown option of the pair task 'negatives'"):
+        make_task(graphs, "pair", 0, negatives="degree")
+
+
+def test_an_official_split_is_taken(graphs: list[Data]) -> None:
+    data = data_of(nx.path_graph(12))
+    held_out = {"valid_edge": [[0], [2]], "valid_edge_neg": [[0], [3]]}
+    held_out |= {"test_edge": [[0], [4]], "test_edge_neg": [[0], [5]]}
+    for name, pairs in held_out.items():
+        data[name] = torch.tensor(pairs)
+    task = make_task([data], "link", 0)
+    assert isinstance(task, OfficialLinks)
+    assert task.test.pairs.tolist() == [[0, 0], [4, 5]]
+
+
+# --- one measurement
+
+
+@pytest.mark.parametrize("name", ["common-neighbours", "spectral-cosine"])
+def test_a_rule_is_measured_on_both_splits(graphs: list[Data], name: str) -> None:
+    task = make_task(graphs, "link", 1)
+    found = measure(Method(name, "rule"), task, 1)
+    assert found.pop("seconds") > 0
     for part in ("val", "test"):
         split = getattr(task, part)
-        assert found[part] == evaluate(split, score_pairs("pagerank", task.union, split.pairs.numpy(), 4))
-    assert found["seconds"] > 0
+        expected = evaluate(split, score_pairs(name, task.union, split.pairs.numpy(), 1))
+        assert found.pop(part) == pytest.approx(expected, abs=1e-12)
+    assert not found
 
 
-@pytest.mark.usefixtures("_oracle")
-def test_a_peer_is_measured_by_its_scores(graph: Data) -> None:
-    task = make_task([graph], "link", 4)
-    found = measure(Method("oracle", "peer"), task, 4)
-    assert found["test"] == evaluate(task.test, -task.test.pairs[0].double())
-    assert found["val"] == evaluate(task.val, -task.val.pairs[0].double())
+def test_a_model_is_built_with_its_preset_and_options_and_trained(graphs: list[Data]) -> None:
+    task = make_task(graphs, "link", 0)
+    found = measure(Method("gcn", "model", "paper", {"hidden": 8}), task, 0, epochs=5)
+    expected = fit(build_model("gcn", task, "paper", 0, hidden=8), task, epochs=5, seed=0)
+    assert found["test"] == expected.test
+    assert found["val"] == expected.val
+    assert found["embedding"] == expected.embedding_test
+    assert (found["best_epoch"], found["epochs_run"]) == (expected.record["best_epoch"], 5)
 
 
-def test_a_model_is_measured_with_its_preset_and_options(graph: Data) -> None:
-    task = make_task([graph], "link", 0)
-    method = Method("gcn", "model", "paper", {"hidden": 8, "eval_every": 1})
-    found = measure(method, task, 0, epochs=3)
-    assert found["epochs_run"] == 3
-    assert 1 <= found["best_epoch"] <= 3
-    assert set(found["test"]) == set(found["val"])
-    again = measure(pickle.loads(pickle.dumps(method)), task, 0, epochs=3)  # as processes pass it on
-    assert (again["test"], again["val"]) == (found["test"], found["val"])
+def test_a_peer_is_measured_by_its_scores(graphs: list[Data], monkeypatch: pytest.MonkeyPatch) -> None:
+    seen = []
+
+    def oracle(task: Any, seed: int) -> Any:
+        seen.append(seed)
+        positives = {tuple(pair) for pair in task.test.pairs[:, task.test.labels == 1].T.tolist()}
+        return lambda pairs: torch.tensor([float(tuple(pair) in positives) for pair in pairs.T.tolist()])
+
+    monkeypatch.setitem(PEERS, "boosting", oracle)
+    found = measure(Method("boosting", "peer"), make_task(graphs, "link", 0), 7)
+    assert seen == [7]
+    assert found["test"]["auc"] == 1
+    assert found["val"]["auc"] == 0.5  # the pairs of validation are no test positives: all scores are equal
 
 
-def test_test_labels_change_no_other_number(graph: Data) -> None:
-    task, blind = make_task([graph], "link", 0), make_task([graph], "link", 0)
-    blind.test = dataclasses.replace(blind.test, labels=1 - blind.test.labels)
-    for method in (Method("gcn", "model", options={"eval_every": 1}), Method("shortest-path", "rule")):
-        seen, unseen = (measure(method, t, 0, epochs=3) for t in (task, blind))
-        assert seen["val"] == unseen["val"]
-        assert seen["test"]["auc"] == pytest.approx(1 - unseen["test"]["auc"])
+# --- tables
 
 
-@pytest.mark.usefixtures("_oracle")
-def test_compare_takes_models_rules_and_peers(graph: Data) -> None:
-    rows = compare(
-        [graph], "link", models=["gcn"], rules=RULES, peers=["oracle"], seeds=2, epochs=1, records=True
-    )
-    assert {row["name"]: row["kind"] for row in rows} == {
-        "gcn": "model", "oracle": "peer", "shortest-path": "rule", "common-neighbours": "rule"
-    }  # fmt: skip
+def test_rows_hold_every_seed_and_its_record(graphs: list[Data]) -> None:
+    rows = compare(graphs, "link", seeds=2, first_seed=5, records=True)
+    assert sorted(row["name"] for row in rows) == sorted(HEURISTICS)
     assert [row["auc_mean"] for row in rows] == sorted((row["auc_mean"] for row in rows), reverse=True)
     for row in rows:
-        assert [record["seed"] for record in row["records"]] == [0, 1]
-        for metric, value in row["records"][0]["test"].items():
-            values = [record["test"][metric] for record in row["records"]]
-            assert row[metric] == values
-            assert row[f"{metric}_mean"] == pytest.approx(np.mean(values))
-            assert row[f"{metric}_sd"] == pytest.approx(np.std(values, ddof=1))
-            assert isinstance(value, float)
+        assert [record["seed"] for record in row["records"]] == [5, 6]
+        for metric in row["records"][0]["test"]:
+            assert row[metric] == [record["test"][metric] for record in row["records"]]
+            assert row[f"{metric}_mean"] == pytest.approx(np.mean(row[metric]))
+            assert row[f"{metric}_sd"] == pytest.approx(abs(row[metric][0] - row[metric][1]) / 2**0.5)
+        again = measure(Method(row["name"], "rule"), make_task(graphs, "link", 6), 6)
+        assert again["test"] == row["records"][1]["test"]
 
 
-def test_compare_runs_every_rule_unless_told_otherwise(graph: Data) -> None:
-    rows = compare([graph], "link", seeds=1)
-    assert {row["name"] for row in rows} == set(HEURISTICS)
-    assert all(row["auc_sd"] is None and "records" not in row for row in rows)
+def test_methods_of_all_kinds_in_one_table(graphs: list[Data]) -> None:
+    own = Method("gcn", "model", options={"layers": 1}, label="one layer")
+    rows = compare(
+        graphs, "pair", models=["gcn", "gcn/paper", own, "best-column"], peers=["best-column"],
+        rules=["shortest-path"], preset="best", seeds=1, epochs=2,
+    )  # fmt: skip
+    kinds = {row["name"]: row["kind"] for row in rows}
+    assert kinds == {
+        "gcn": "model", "gcn/paper": "model", "one layer": "model", "best-column": "peer", "shortest-path": "rule",
+    }  # fmt: skip
+    assert len(rows) == 5
+    assert all("records" not in row and row["auc_sd"] is None for row in rows)
 
 
-def test_compare_starts_at_the_first_seed(graph: Data) -> None:
-    both = compare([graph], "link", rules=RULES[:1], seeds=2, first_seed=7)[0]["auc"]
-    last = compare([graph], "link", rules=RULES[:1], seeds=1, first_seed=8)[0]["auc"]
-    assert both[1:] == last
+def test_two_methods_of_one_name_are_an_error(graphs: list[Data]) -> None:
+    with pytest.raises(InputError, match="two methods have the name 'gcn'"):
+        compare(graphs, "link", models=["gcn", Method("gcn", "model", options={"layers": 1})], seeds=1)
 
 
-def test_compare_passes_options_to_the_task(graph: Data) -> None:
-    row = compare([graph], "link", rules=RULES[:1], seeds=1, task_options={"val": 0.3, "test": 0.3})[0]
-    task = make_task([graph], "link", 0, val=0.3, test=0.3)
-    assert row["auc"] == [measure(Method(RULES[0], "rule"), task, 0)["test"]["auc"]]
-    assert task.test.labels.sum() > make_task([graph], "link", 0).test.labels.sum()
+def test_the_options_of_the_task_reach_the_splits(graphs: list[Data]) -> None:
+    rules = ["shortest-path"]
+    (easy,) = compare(graphs, "link", rules=rules, seeds=2)
+    (hard,) = compare(graphs, "link", rules=rules, seeds=2, task_options={"negatives": "distance"})
+    assert hard["auc_mean"] == pytest.approx(0.5, abs=0.1)  # hops say nothing about pairs of equal hops
+    assert easy["auc_mean"] > hard["auc_mean"] + 0.2
+    with pytest.raises(InputError, match="seeds must be 1 or more, found 0"):
+        compare(graphs, "link", seeds=0)
 
 
-def test_presets_after_a_slash_are_rows_of_their_own(graph: Data, monkeypatch: pytest.MonkeyPatch) -> None:
-    built: list[tuple[str, str]] = []
-
-    def build(name: str, task: Task, preset: str, seed: int, **options: Any) -> Any:
-        from psgnn.nn import build_model
-
-        built.append((name, preset))
-        return build_model(name, task, preset, seed, **options)
-
-    monkeypatch.setattr("psgnn.compare.build_model", build)
-    rows = compare([graph], "link", models=parse_models("gcn,gcn/paper"), rules=[], seeds=1, epochs=1)
-    assert {row["name"] for row in rows} == {"gcn", "gcn/paper"}
-    assert sorted(built) == [("gcn", "best"), ("gcn", "paper")]
+def test_every_ablation_is_a_setting_of_psgnn(graphs: list[Data]) -> None:
+    task = make_task(graphs, "link", 0)
+    first, *others = ablations()
+    assert [first.title, *(method.title for method in others)] == ["psgnn", *ABLATIONS]
+    whole = build_model("psgnn", task).config
+    for method in others:
+        changed = build_model("psgnn", task, **method.options).config
+        differences = {key for key, value in changed.model_dump().items() if value != getattr(whole, key)}
+        assert differences == set(method.options)
 
 
-def test_ablations_are_psgnn_and_its_changes(graph: Data, monkeypatch: pytest.MonkeyPatch) -> None:
-    changes = {"one layer": {"layers": 1}, "dot": {"decoder": "dot"}}
-    monkeypatch.setattr(config, "ABLATIONS", changes, raising=False)
-    configs = []
-
-    def fit(model: Any, task: Task, **options: Any) -> Any:
-        from psgnn.training import fit
-
-        configs.append(model.config)
-        return fit(model, task, **options)
-
-    monkeypatch.setattr("psgnn.compare.fit", fit)
-    rows = compare([graph], "link", ablate=True, seeds=1, epochs=1)
-    assert {row["name"] for row in rows} == {"psgnn", *changes}
-    full, *changed = configs
-    for options, found in zip(changes.values(), changed, strict=True):
-        assert found == full.model_copy(update=options)
-        assert found != full
-
-
-def test_a_graph_with_an_official_split_keeps_it(graph: Data) -> None:
-    pairs = torch.triu_indices(30, 30, 1)
-    linked = set(map(tuple, graph.edge_index.T.tolist()))
-    free = pairs[:, [tuple(pair) not in linked for pair in pairs.T.tolist()]]
-    for start, name in enumerate(("valid_edge", "valid_edge_neg", "test_edge", "test_edge_neg")):
-        graph[name] = free[:, 5 * start : 5 * start + 5]
-    task = make_task([graph], "link", 0)
-    assert isinstance(task, OfficialLinks)
-    assert set(map(tuple, task.test.pairs.T.tolist())) == set(map(tuple, free[:, 10:20].T.tolist()))
-
-
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("psgn", "unknown model 'psgn'; did you mean 'psgnn'"),
-        ("psgnn/papr", "unknown preset 'papr'; did you mean 'paper'"),
-        ("gcn,nod2vec", "unknown model 'nod2vec'; did you mean 'node2vec'"),
-    ],
-)
-def test_unknown_models_get_the_nearest_name(text: str, message: str) -> None:
-    with pytest.raises(InputError, match=message):
-        parse_models(text)
-
-
-def test_names_of_models_and_peers_are_parsed() -> None:
-    assert parse_models("psgnn, psgnn/paper,node2vec") == ["psgnn", "psgnn/paper", "node2vec"]
-    assert parse_models("none") == []
-    assert "node2vec" not in parse_models("all")
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (("gcn", "modell"), "unknown kind of method 'modell'; did you mean 'model'"),
-        (("degree", "rule"), "unknown rule 'degree'"),
-        (("boost", "peer"), "unknown peer 'boost'; did you mean 'boosting'"),
-        (("gcn", "model", "bets"), "unknown preset 'bets'; did you mean 'best'"),
-        (("boosting", "peer", "best", {"layers": 2}), "boosting .*options.*layers"),
-    ],
-)
-def test_methods_that_do_not_exist_are_refused_at_once(arguments: tuple[Any, ...], message: str) -> None:
-    with pytest.raises(InputError, match=message):
-        Method(*arguments)
-
-
-def test_wrong_tasks_seeds_and_options_are_refused(graph: Data) -> None:
-    with pytest.raises(InputError, match="unknown task 'lnk'; did you mean 'link'"):
-        make_task([graph], "lnk", 0)
-    with pytest.raises(InputError, match="option of the link task 'fold'; did you mean 'folds'"):
-        make_task([graph], "link", 0, fold=3)
-    with pytest.raises(InputError, match="seeds must be 1 or more"):
-        compare([graph], "link", seeds=0)
+def test_ablate_compares_psgnn_with_its_parts_left_out(
+    graphs: list[Data], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("psgnn.compare.ABLATIONS", {"without roles": {"roles": False}})
+    rows = compare(graphs, "link", models=["gcn"], ablate=True, seeds=1, epochs=2)
+    assert {row["name"] for row in rows} == {"psgnn", "without roles"}

@@ -1,10 +1,13 @@
-"""Peers: what they see, what they choose, and that a seed fixes them."""
+"""The contract of every peer, and what each of them chooses.
+
+Where PecanPy is not at hand, a stand-in for its command line makes the embeddings; the tests of PecanPy itself
+need a Python that has it, named by PSGNN_NODE2VEC_PYTHON.
+"""
 
 from __future__ import annotations
 
-import dataclasses
+import copy
 import os
-import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -13,233 +16,267 @@ import networkx as nx
 import numpy as np
 import pytest
 import torch
-from sklearn.metrics import roc_auc_score
+from torch_geometric.data import Data
 
-import psgnn
 from conftest import data_of
 from psgnn import peers
 from psgnn.errors import InputError, MissingExtraError
-from psgnn.heuristics import score_pairs
 from psgnn.metrics import evaluate
 from psgnn.nn.view import View
-from psgnn.peers import PEERS
-from psgnn.tasks import LinkPrediction, PairClassification, Task
+from psgnn.peers import NODE2VEC_PYTHON, PEERS
+from psgnn.tasks import LinkPrediction, PairClassification, Split, Task
 
-STATISTICS = ("shortest-path", "common-neighbours", "preferential-attachment")
+# Reads the graph and writes embeddings as `python -m pecanpy.cli` does: in an order of its own.
+STAND_IN = f"""#!{sys.executable}
+import sys
+import numpy as np
+value = lambda option: sys.argv[sys.argv.index(option) + 1]
+graph = np.load(value("--input"))
+nodes, rng = graph["indptr"].size - 1, np.random.default_rng(int(value("--random_state")))
+a = np.zeros((nodes, nodes))
+a[np.repeat(np.arange(nodes), np.diff(graph["indptr"])), graph["indices"]] = graph["data"]
+a = np.linalg.matrix_power(a / np.maximum(a.sum(axis=1), 1) + np.eye(nodes), 4)
+order = rng.permutation(nodes)
+h = a @ rng.normal(size=(nodes, int(value("--dimensions"))))
+np.savez(value("--output"), IDs=order.astype(str), data=h[order].astype(np.float32))
+"""
+
+
+def executable(path: Path, text: str) -> Path:
+    path.write_text(text)
+    path.chmod(0o755)
+    return path
 
 
 @pytest.fixture(autouse=True)
-def _few_statistics(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Three rules and noise instead of all statistics of psgnn: their scores are known."""
-
-    def statistics_of(view: View, pairs: torch.Tensor, seed: int) -> torch.Tensor:
-        columns = [score_pairs(rule, view.union, pairs.numpy(), seed) for rule in STATISTICS]
-        u, v = pairs.numpy()
-        noise = ((u * 7919 + v * 104729 + seed) % 1009) / 1009  # of the pair and the seed alone
-        return torch.from_numpy(np.stack([*columns, noise], axis=1)).float()
-
-    monkeypatch.setattr("psgnn.nn.statistics.statistics_of", statistics_of, raising=False)
-
-
-def small_task(name: str) -> Task:
-    graphs = [data_of(nx.connected_caveman_graph(6, size)) for size in (6, 7)]
-    if name == "link":
-        return LinkPrediction(graphs, seed=3)
-    for graph, size in zip(graphs, (6, 7), strict=True):
-        graph.y = torch.arange(6).repeat_interleave(size)
-    return PairClassification(graphs, seed=3)
-
-
-def has_pecanpy() -> bool:
-    python = os.environ.get(peers.NODE2VEC_PYTHON) or sys.executable
-    found = shutil.which(python)
-    return (
-        found is not None
-        and not subprocess.run([found, "-c", "import pecanpy"], capture_output=True).returncode
-    )
-
-
-@pytest.fixture(params=PEERS)
-def peer(request: pytest.FixtureRequest) -> peers.Peer:
-    if request.param == "node2vec" and not has_pecanpy():
-        pytest.skip(f"no pecanpy here, nor in ${peers.NODE2VEC_PYTHON}")
-    return PEERS[request.param]
-
-
-@pytest.mark.parametrize("name", ["link", "pair"])
-def test_every_peer_is_fixed_by_its_seed_and_blind_to_test_labels(peer: peers.Peer, name: str) -> None:
-    task, blind = small_task(name), small_task(name)
-    blind.test = dataclasses.replace(blind.test, labels=1 - blind.test.labels)
-    generators = np.random.get_state()[1].copy(), torch.get_rng_state()  # noqa: NPY002 (nobody may touch it)
-    scores = peer(task, 5)(task.test.pairs)
-    assert scores.shape == task.test.labels.shape
-    assert torch.isfinite(scores).all()
-    assert evaluate(task.test, scores)["auc"] > 0.8
-    assert torch.equal(scores, peer(blind, 5)(task.test.pairs))
-    assert np.array_equal(generators[0], np.random.get_state()[1])  # noqa: NPY002
-    assert torch.equal(generators[1], torch.get_rng_state())
-
-
-def test_best_column_is_chosen_and_turned_by_validation(monkeypatch: pytest.MonkeyPatch) -> None:
-    task = small_task("link")
-    noise = np.random.default_rng(0).random((task.union.num_nodes, task.union.num_nodes))
-
-    def statistics_of(view: View, pairs: torch.Tensor, seed: int) -> torch.Tensor:
-        hops = -score_pairs("shortest-path", view.union, pairs.numpy(), seed)  # the nearer, the likelier
-        return torch.from_numpy(np.stack([noise[tuple(pairs.numpy())], hops, np.zeros(hops.size)], axis=1))
-
-    monkeypatch.setattr("psgnn.nn.statistics.statistics_of", statistics_of, raising=False)
-    scores = peers.best_column(task, 0)(task.test.pairs)
-    expected = score_pairs("shortest-path", task.union, task.test.pairs.numpy(), 0)
-    assert np.array_equal(scores.numpy(), expected)
+def few_trees(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(peers, "ROUNDS", 60)
 
 
 @pytest.fixture
-def described(monkeypatch: pytest.MonkeyPatch) -> list[tuple[View, torch.Tensor]]:
-    """The graphs and pairs that statistics are asked of, in order; they are minus the hops."""
-    calls = []
-
-    def statistics_of(view: View, pairs: torch.Tensor, seed: int) -> torch.Tensor:
-        calls.append((view, pairs))
-        return torch.from_numpy(score_pairs("shortest-path", view.union, pairs.numpy(), seed))[
-            :, None
-        ].float()
-
-    monkeypatch.setattr("psgnn.nn.statistics.statistics_of", statistics_of, raising=False)
-    return calls
+def stand_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(NODE2VEC_PYTHON, str(executable(tmp_path / "python", STAND_IN)))
 
 
-def codes(pairs: torch.Tensor) -> list[int]:
-    return (pairs[0] * 1000 + pairs[1]).tolist()
+@pytest.fixture(scope="module")
+def pecanpy() -> None:
+    python = os.environ.get(NODE2VEC_PYTHON) or sys.executable
+    if subprocess.run([python, "-c", "import pecanpy.cli"], capture_output=True).returncode:
+        pytest.skip(f"{NODE2VEC_PYTHON} does not name a Python with PecanPy")
 
 
-def test_boosting_learns_links_on_graphs_without_them(described: list[tuple[View, torch.Tensor]]) -> None:
-    task = small_task("link")
-    edges = set(codes(task.train.pairs[:, task.train.labels == 1]))
-    peers.boosting(task, 0)
-    learnt = [(view, pairs) for view, pairs in described if not torch.equal(pairs, task.val.pairs)]
-    for view, pairs in learnt:
-        assert edges.intersection(codes(pairs)).isdisjoint(
-            codes(torch.from_numpy(view.union.adjacency.edges()))
-        )
-    asked = [code for _, pairs in learnt for code in codes(pairs)]
-    assert sorted(code for code in asked if code in edges) == sorted(edges)  # every training edge once
-    assert len(asked) == 4 * len(edges)
-    assert set(asked).isdisjoint(codes(torch.cat([task.val.pairs, task.test.pairs], dim=1)))
+def caveman(with_features: bool = False) -> Data:
+    data = data_of(nx.connected_caveman_graph(6, 6))
+    data.y = torch.arange(36) // 6
+    if with_features:
+        data.x = torch.randn(36, 3, generator=torch.Generator().manual_seed(0))
+    return data
 
 
-@pytest.mark.parametrize("name", ["link", "pair"])
-def test_training_pairs_are_capped(
-    monkeypatch: pytest.MonkeyPatch, described: list[tuple[View, torch.Tensor]], name: str
-) -> None:
-    monkeypatch.setattr(peers, "MOST_TRAINING_PAIRS", 120)
-    task = small_task(name)
-    peers.boosting(task, 0)
-    learnt = sum(pairs.size(1) for _, pairs in described if not torch.equal(pairs, task.val.pairs))
-    assert 100 <= learnt <= 120
+TASKS = {
+    "link": lambda: LinkPrediction(caveman(), val=0.2, test=0.2, seed=3),
+    "pair": lambda: PairClassification(caveman(), val=0.2, test=0.2, seed=3),
+    "several graphs with features": lambda: LinkPrediction([caveman(True), caveman(True)], seed=3),
+}
 
 
-@pytest.mark.parametrize("width", [3, peers.MOST_FEATURES + 10])
-def test_boosting_reads_node_attributes(monkeypatch: pytest.MonkeyPatch, width: int) -> None:
-    monkeypatch.setattr(peers, "ROUNDS", 50)
-    # Classes that the edges know nothing about, but one attribute (of many) does.
-    graph = data_of(nx.gnp_random_graph(60, 0.1, seed=0))
-    rng = np.random.default_rng(0)
-    graph.y = torch.from_numpy(rng.integers(2, size=60))
-    plain = PairClassification(graph, seed=0)
-    graph.x = torch.from_numpy(rng.normal(size=(60, width))).float() * 0.1
-    graph.x[:, 1] += 3 * graph.y
-    task = PairClassification(graph, seed=0)
-    auc = {
-        known: roc_auc_score(t.test.labels, peers.boosting(t, 0)(t.test.pairs))
-        for known, t in ((False, plain), (True, task))
+# --- the contract
+
+
+@pytest.mark.usefixtures("stand_in")
+@pytest.mark.parametrize("kind", TASKS)
+@pytest.mark.parametrize("name", PEERS)
+def test_every_peer_keeps_the_contract(name: str, kind: str) -> None:
+    """One finite score a pair, the same for the same seed, whatever order and company pairs come in."""
+    task = TASKS[kind]()
+    random_state = torch.random.get_rng_state(), repr(np.random.get_state())  # noqa: NPY002
+    score = PEERS[name](task, 5)
+    pairs = task.test.pairs
+    scores = score(pairs)
+    assert scores.shape == (pairs.size(1),)
+    assert torch.isfinite(scores).all()
+    assert torch.equal(PEERS[name](TASKS[kind](), 5)(pairs), scores)
+    torch.testing.assert_close(score(pairs[:, 3:4]), scores[3:4])
+    assert torch.equal(torch.random.get_rng_state(), random_state[0])
+    assert repr(np.random.get_state()) == random_state[1]  # noqa: NPY002
+
+
+@pytest.mark.usefixtures("stand_in")
+@pytest.mark.parametrize("kind", TASKS)
+@pytest.mark.parametrize("name", PEERS)
+def test_no_peer_looks_at_the_test_split(name: str, kind: str) -> None:
+    task = TASKS[kind]()
+    pairs = task.test.pairs
+    scores = PEERS[name](task, 0)(pairs)
+    blind = copy.copy(task)
+    if isinstance(blind, LinkPrediction):
+        # The task itself keeps training negatives clear of the test pairs; it does so from here on without them.
+        blind.sample_negatives(1, np.random.default_rng(0))
+    del blind.test
+    assert torch.equal(PEERS[name](blind, 0)(pairs), scores)
+
+
+@pytest.mark.usefixtures("stand_in")
+@pytest.mark.parametrize("name", PEERS)
+def test_shuffled_test_labels_change_nothing(name: str) -> None:
+    task, other = TASKS["link"](), TASKS["link"]()
+    order = torch.from_numpy(np.random.default_rng(1).permutation(task.test.labels.numel()))
+    other.test = Split(task.test.pairs, task.test.labels[order], task.test.graph_ids)
+    assert not torch.equal(task.test.labels, other.test.labels)
+    pairs = task.test.pairs
+    assert torch.equal(PEERS[name](task, 0)(pairs), PEERS[name](other, 0)(pairs))
+
+
+@pytest.mark.parametrize("name", ["boosting", "best-column"])
+@pytest.mark.parametrize("kind", ["link", "pair"])
+def test_communities_are_found(name: str, kind: str) -> None:
+    task = TASKS[kind]()
+    assert evaluate(task.test, PEERS[name](task, 0)(task.test.pairs))["auc"] > 0.9
+
+
+# --- columns
+
+
+def columns_of(task: Task, *columns: torch.Tensor) -> peers._Columns:
+    """Stand-ins for the statistics: one value a pair, looked up."""
+    known = {
+        tuple(pair): row for pair, row in zip(task.val.pairs.T.tolist(), torch.stack(columns, 1), strict=True)
     }
-    assert auc[True] > 0.97
-    assert auc[False] < 0.75
+    found = peers._Columns(task, 0)
+    found.of = lambda pairs, view=None: torch.stack([known[tuple(p)] for p in pairs.T.tolist()]).numpy()  # type: ignore[method-assign]
+    return found
 
 
-def test_boosting_stops_where_validation_is_best(monkeypatch: pytest.MonkeyPatch) -> None:
-    task = small_task("pair")
-    best = evaluate(task.val, peers.boosting(task, 0)(task.val.pairs))["auc"]
-    for rounds in (10, 50, peers.ROUNDS):
-        monkeypatch.setattr(peers, "ROUNDS", rounds)
-        monkeypatch.setattr(peers, "ROUNDS_A_CHECK", rounds)  # one check only: nothing to choose
-        assert evaluate(task.val, peers.boosting(task, 0)(task.val.pairs))["auc"] <= best
-
-
-def fake_python(folder: Path, script: str) -> str:
-    path = folder / "python"
-    path.write_text(f"#!/bin/sh\n{script}\n")
-    path.chmod(0o755)
-    return str(path)
-
-
-def test_node2vec_takes_the_better_score_on_validation(monkeypatch: pytest.MonkeyPatch) -> None:
-    task = small_task("pair")
-    # Directions tell the classes, lengths are noise: the cosine is perfect and the dot product is not.
-    classes = torch.cat([graph.y + 6 * g for g, graph in enumerate(task.graphs)])
-    lengths = np.random.default_rng(0).uniform(0.01, 100, task.union.num_nodes)
-    vectors = ((np.eye(12)[classes.numpy()] + 0.2) * lengths[:, None]).astype(np.float32)
-    monkeypatch.setattr(peers, "_embed", lambda union, seed: vectors)
-    scores = peers.node2vec(task, 0)(task.test.pairs)
-    dots = (vectors[task.test.pairs[0]] * vectors[task.test.pairs[1]]).sum(axis=1)
-    assert evaluate(task.test, scores)["auc"] == 1.0
-    assert evaluate(task.test, dots)["auc"] < 0.95
-
-
-def test_node2vec_gives_nodes_their_own_rows(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    # A stand-in for PecanPy that writes the most frequent node first, as PecanPy does.
-    script = tmp_path / "stand_in.py"
-    script.write_text(
-        "import sys, numpy as np\n"
-        "option = dict(zip(sys.argv, sys.argv[1:]))\n"
-        "assert option['-m'] == 'pecanpy.cli' and option['--workers'] == '1' and option['--random_state'] == '7'\n"
-        "graph = np.load(option['--input'])\n"
-        "order = np.argsort(-np.diff(graph['indptr']), kind='stable')\n"
-        "np.savez(option['--output'], IDs=order.astype(str), data=np.stack([order, order * 2.0], axis=1))\n"
-    )
-    monkeypatch.setenv(peers.NODE2VEC_PYTHON, fake_python(tmp_path, f'exec {sys.executable} {script} "$@"'))
-    h = peers._embed(small_task("link").union, 7)
-    assert np.array_equal(h[:, 0], np.arange(len(h)))
-
-
-@pytest.mark.parametrize(
-    ("script", "error", "message"),
-    [
-        (
-            "echo \"x: No module named 'pecanpy'\" >&2; exit 1",
-            MissingExtraError,
-            r"PSGNN_NODE2VEC_PYTHON.*psgnn\[node2vec\]",
-        ),
-        (
-            "echo Traceback >&2; echo 'AttributeError: bool8' >&2; exit 1",
-            InputError,
-            "AttributeError: bool8.*NumPy below 2",
-        ),
-        ("exit 3", InputError, "exit code 3"),
-    ],
-)
-def test_a_python_without_pecanpy_is_told_in_one_line(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, script: str, error: type[Exception], message: str
+@pytest.mark.parametrize("sign", [1, -1])
+def test_the_best_column_is_chosen_on_validation_with_its_sign(
+    sign: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv(peers.NODE2VEC_PYTHON, fake_python(tmp_path, script))
-    with pytest.raises(error, match=message) as caught:
-        peers.node2vec(small_task("link"), 0)
+    task = TASKS["link"]()
+    labels, rng = task.val.labels, torch.Generator().manual_seed(0)
+    noise, second = torch.rand(labels.shape, generator=rng), torch.rand(labels.shape, generator=rng)
+    fake = columns_of(task, noise, sign * labels, labels + 3 * second)
+    monkeypatch.setattr(peers, "_Columns", lambda task, seed: fake)
+    assert torch.equal(PEERS["best-column"](task, 0)(task.val.pairs), labels)
+
+
+def test_features_of_both_nodes_are_columns_and_their_order_does_not_matter() -> None:
+    task = TASKS["several graphs with features"]()
+    columns = peers._Columns(task, 0)
+    x = torch.cat([graph.x for graph in task.graphs])
+    a, b = x[task.val.pairs[0]], x[task.val.pairs[1]]
+    found = columns.of(task.val.pairs)
+    expected = torch.cat([(a - b).abs(), a * b, a + b], dim=1).numpy()
+    np.testing.assert_array_equal(found[:, -9:], expected)
+    plain = LinkPrediction([caveman(), caveman()], seed=3)
+    assert peers._Columns(plain, 0).of(task.val.pairs).shape[1] == found.shape[1] - 9
+    np.testing.assert_allclose(columns.of(task.val.pairs.flip(0)), found, rtol=1e-4, atol=1e-4)
+
+
+def test_many_features_become_few() -> None:
+    data = caveman()
+    data.x = torch.randn(36, 100, generator=torch.Generator().manual_seed(0))
+    task = LinkPrediction(data, seed=0)
+    columns = peers._Columns(task, 0)
+    assert columns.x is not None
+    assert columns.x.shape == (36, 36)
+    # As many components as nodes lose nothing: distances are as they were.
+    torch.testing.assert_close(
+        torch.cdist(columns.x, columns.x), torch.cdist(data.x, data.x), rtol=1e-3, atol=1e-2
+    )
+
+
+def test_training_positives_are_described_by_a_graph_without_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Else "is there an edge?" would answer for every training pair and for no test pair."""
+    task = TASKS["link"]()
+    described: list[torch.Tensor] = []
+
+    def linked(view: View, pairs: torch.Tensor, seed: int) -> torch.Tensor:
+        edges = {tuple(edge) for edge in view.edge_index.T.tolist()}
+        described.append(pairs)
+        return torch.tensor([[float(tuple(pair) in edges)] for pair in pairs.T.tolist()])
+
+    monkeypatch.setattr(peers, "statistics_of", linked)
+    x, y = peers._Columns(task, 0).of_training_pairs(np.random.default_rng(0))
+    assert not x.any()
+    positives = torch.cat(described, dim=1)[:, torch.from_numpy(y == 1)]
+    edges = task.train.pairs[:, task.train.labels == 1]
+    assert sorted(positives.T.tolist()) == sorted(edges.T.tolist())
+    assert (y == 0).sum() == 3 * (y == 1).sum()
+
+
+@pytest.mark.parametrize("kind", ["link", "pair"])
+def test_training_pairs_are_capped(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(peers, "MOST_TRAINING_PAIRS", 80)
+    x, y = peers._Columns(TASKS[kind](), 0).of_training_pairs(np.random.default_rng(0))
+    assert len(x) == len(y) <= 80
+    assert len(y) > 60
+    assert 0 < y.sum() < len(y)
+
+
+# --- node2vec
+
+
+@pytest.mark.usefixtures("stand_in")
+def test_embeddings_come_back_in_the_order_of_the_nodes() -> None:
+    """The stand-in writes them in an order that it draws first; what it computes is repeated here."""
+    data = data_of(nx.complete_bipartite_graph(2, 9))
+    task = PairClassification(Data(edge_index=data.edge_index, num_nodes=11, y=torch.arange(11) % 2), seed=0)
+    h = peers._embed(task.union, 4)
+    assert h.shape == (11, 64)
+    rng = np.random.default_rng(4)
+    rng.permutation(11)
+    a = nx.to_numpy_array(nx.complete_bipartite_graph(2, 9))
+    a = np.linalg.matrix_power(a / np.maximum(a.sum(axis=1), 1) + np.eye(11), 4)
+    np.testing.assert_allclose(h, a @ rng.normal(size=(11, 64)), rtol=1e-4)
+
+
+def test_node2vec_scores_pairs_as_measures_best_on_validation(monkeypatch: pytest.MonkeyPatch) -> None:
+    task = TASKS["pair"]()
+    lengths = torch.linspace(1, 30, 36)[:, None]
+    directions = torch.nn.functional.one_hot(task.graphs[0].y, 6).float()
+    # Of nodes of one class the cosine is 1 and of others 0, while the dot product of others is spoilt by length.
+    h = lengths * (directions + 0.3)
+    monkeypatch.setattr(peers, "_embed", lambda union, seed: h.numpy())
+    score = PEERS["node2vec"](task, 0)
+    assert evaluate(task.val, score(task.val.pairs))["auc"] == 1
+    assert evaluate(task.test, score(task.test.pairs))["auc"] == 1
+    a, b = task.test.pairs
+    assert evaluate(task.test, (h[a] * h[b]).sum(dim=1))["auc"] < 1
+
+
+def test_without_pecanpy_one_line_says_what_to_install(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # The real thing: a Python that is told to see nothing but the standard library.
+    text = f'#!/bin/sh\nexec "{sys.executable}" -I -S "$@"\n'
+    monkeypatch.setenv(NODE2VEC_PYTHON, str(executable(tmp_path / "bare", text)))
+    with pytest.raises(MissingExtraError, match=r"bare lacks .*pip install 'psgnn\[node2vec\]'") as caught:
+        PEERS["node2vec"](TASKS["link"](), 0)
     assert "\n" not in str(caught.value)
 
 
-def test_a_python_that_is_not_there_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv(peers.NODE2VEC_PYTHON, "/nowhere/python")
-    with pytest.raises(InputError, match="PSGNN_NODE2VEC_PYTHON=/nowhere/python cannot be started"):
-        peers.node2vec(small_task("link"), 0)
+def test_a_python_that_fails_or_is_not_there_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    failing = executable(
+        tmp_path / "old", "#!/bin/sh\necho first >&2\necho 'no attribute bool8' >&2\nexit 1\n"
+    )
+    monkeypatch.setenv(NODE2VEC_PYTHON, str(failing))
+    with pytest.raises(InputError, match=r"old failed \(no attribute bool8\); it needs NumPy below 2"):
+        PEERS["node2vec"](TASKS["link"](), 0)
+    monkeypatch.setenv(NODE2VEC_PYTHON, str(tmp_path / "absent"))
+    with pytest.raises(InputError, match=r"absent cannot be started \(No such file or directory\)"):
+        PEERS["node2vec"](TASKS["link"](), 0)
 
 
-def test_attributes_of_proteins_tell_more_than_their_edges(shared_data: Path) -> None:
-    graphs = psgnn.load_dataset("protein", shared_data)[:30]
-    auc = {}
-    for known in (True, False):
-        for graph in graphs:
-            graph.x = graph.x if known else None
-        task = PairClassification(graphs, seed=0, max_pairs=2000)
-        auc[known] = evaluate(task.test, peers.boosting(task, 0)(task.test.pairs))["auc"]
-    assert auc[True] > auc[False] + 0.1
+@pytest.mark.slow
+@pytest.mark.usefixtures("pecanpy")
+def test_pecanpy_embeds_every_node_the_same_way_for_a_seed() -> None:
+    graph = nx.connected_caveman_graph(6, 6)
+    graph.add_node(36)  # without a neighbour to walk to
+    task = LinkPrediction(data_of(graph), val=0.2, test=0.2, seed=0)
+    scores = PEERS["node2vec"](task, 1)(task.test.pairs)
+    assert torch.isfinite(scores).all()
+    assert torch.equal(PEERS["node2vec"](task, 1)(task.test.pairs), scores)
+    assert not torch.equal(PEERS["node2vec"](task, 2)(task.test.pairs), scores)
+    assert evaluate(task.test, scores)["auc"] > 0.8

@@ -30,7 +30,7 @@ from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
-from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
+from threadpoolctl import threadpool_limits
 
 from psgnn.errors import InputError, MissingExtraError
 from psgnn.graph import Union
@@ -77,14 +77,12 @@ def node2vec(task: Task, seed: int) -> Scorer:
 
     with threadpool_limits(1):  # the order in which threads add up would show in the last digits
         regression.fit(hadamard(task.train.pairs[:, chosen]), task.train.labels[chosen].numpy())
-    return _best_on_validation(
-        task,
-        [
-            lambda pairs: (unit[pairs[0]] * unit[pairs[1]]).sum(dim=1),
-            lambda pairs: (h[pairs[0]] * h[pairs[1]]).sum(dim=1),
-            lambda pairs: torch.from_numpy(regression.decision_function(hadamard(pairs))),
-        ],
-    )
+    scorers: list[Scorer] = [
+        lambda pairs: (unit[pairs[0]] * unit[pairs[1]]).sum(dim=1),
+        lambda pairs: (h[pairs[0]] * h[pairs[1]]).sum(dim=1),
+        lambda pairs: torch.from_numpy(regression.decision_function(hadamard(pairs))),
+    ]
+    return max(scorers, key=lambda scorer: _validation_auc(task, scorer(task.val.pairs)))
 
 
 def _embed(union: Union, seed: int) -> Matrix:
@@ -118,14 +116,9 @@ def _embed(union: Union, seed: int) -> Matrix:
             )
         with np.load(embeddings) as found:
             h = np.empty((union.num_nodes, found["data"].shape[1]), np.float32)
-            h[found["IDs"].astype(np.int64)] = found[
-                "data"
-            ]  # they come in the order of how often a node was met
+            # PecanPy writes the nodes that its walks met most often first.
+            h[found["IDs"].astype(np.int64)] = found["data"]
     return h
-
-
-def _best_on_validation(task: Task, scorers: list[Scorer]) -> Scorer:
-    return max(scorers, key=lambda scorer: _validation_auc(task, scorer(task.val.pairs)))
 
 
 def _validation_auc(task: Task, scores: torch.Tensor | Matrix) -> float:
@@ -147,17 +140,18 @@ def boosting(task: Task, seed: int) -> Scorer:
         learning_rate=LEARNING_RATE, max_iter=ROUNDS, early_stopping=False, random_state=seed
     )
 
-    def after(rounds: int, x: Matrix) -> npt.NDArray[np.float64]:
-        return np.asarray(next(islice(trees.staged_decision_function(x), rounds - 1, None))).reshape(-1)
-
     with threadpool_limits(1):  # as for node2vec
         trees.fit(described, labels)
         stages = trees.staged_decision_function(columns.of(task.val.pairs))
         checked = islice(stages, ROUNDS_A_CHECK - 1, None, ROUNDS_A_CHECK)
-        rounds = ROUNDS_A_CHECK * (
-            1 + int(np.argmax([_validation_auc(task, s.reshape(-1)) for s in checked]))
-        )
-    return lambda pairs: torch.from_numpy(after(rounds, columns.of(pairs)))
+        aucs = [_validation_auc(task, scores.reshape(-1)) for scores in checked]
+    rounds = ROUNDS_A_CHECK * (1 + int(np.argmax(aucs)))
+
+    def score(pairs: torch.Tensor) -> torch.Tensor:
+        stages = trees.staged_decision_function(columns.of(pairs))
+        return torch.from_numpy(next(islice(stages, rounds - 1, None)).reshape(-1))
+
+    return score
 
 
 def best_column(task: Task, seed: int) -> Scorer:
@@ -196,15 +190,13 @@ class _Columns:
             chosen = _sample(task.train.labels.numel(), MOST_TRAINING_PAIRS, rng)
             return self.of(task.train.pairs[:, chosen]), task.train.labels[chosen].numpy()
         described, labels = [], []
-        for f in range(task.folds):
-            fold = task.fold(f)
-            most = MOST_TRAINING_PAIRS // (1 + NEGATIVES_A_POSITIVE) // task.folds
+        most = MOST_TRAINING_PAIRS // (1 + NEGATIVES_A_POSITIVE) // task.folds
+        for fold in map(task.fold, range(task.folds)):
             positives = fold.positives[:, _sample(fold.positives.size(1), most, rng)]
             negatives = task.sample_negatives(NEGATIVES_A_POSITIVE * positives.size(1), rng)
             if positives.size(1):  # a small graph leaves some folds empty
-                described.append(
-                    self.of(torch.cat([positives, negatives], dim=1), self.view.without(fold.union))
-                )
+                pairs = torch.cat([positives, negatives], dim=1)
+                described.append(self.of(pairs, self.view.without(fold.union)))
                 labels.append(np.repeat(np.array([1, 0], np.float32), [positives.size(1), negatives.size(1)]))
         return np.concatenate(described), np.concatenate(labels)
 

@@ -8,16 +8,19 @@ import time
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
+from threadpoolctl import threadpool_limits
 
 from psgnn import runs
 from psgnn.console import Bar
 from psgnn.errors import InputError, MissingExtraError
 from psgnn.metrics import METRICS, evaluate
+from psgnn.nn.boosted import Evidence, LearnedPicker
 from psgnn.nn.choices import AnyChoice, choice_of, choice_tensors
 from psgnn.nn.models import PositionModel
 from psgnn.nn.view import View, features
@@ -28,6 +31,7 @@ __all__ = ["Result", "fit", "load", "remove_run"]
 
 CHECKPOINT_SECONDS = 20.0
 ONE_THREAD_NODES = 10_000
+MOST_WATCHED_PAIRS = 50_000
 
 
 @dataclass
@@ -84,11 +88,13 @@ def fit(
 
 @contextmanager
 def _fitting_threads(view: View) -> Iterator[None]:
-    """One thread of torch where the graph is small: its threads wait for one another longer than they work."""
+    """One thread of torch and BLAS where the graph is small: threads wait for one another longer than they work."""
     threads = torch.get_num_threads()
-    torch.set_num_threads(1 if view.union.num_nodes <= ONE_THREAD_NODES else threads)
+    small = view.union.num_nodes <= ONE_THREAD_NODES
+    torch.set_num_threads(1 if small else threads)
     try:
-        yield
+        with threadpool_limits(1 if small else None, "blas"):
+            yield
     finally:
         torch.set_num_threads(threads)
 
@@ -107,8 +113,20 @@ class _Trainer:
             model.parameters(), lr=self.config.lr, weight_decay=self.config.weight_decay
         )
         self.hides = self.config.hide_positives and isinstance(task, LinkPrediction)
-        self.fixed = model.pick(self.view) if model.fixed_anchors else None
+        self.watched = _part_of(task.val, MOST_WATCHED_PAIRS, seed)
         self._folds: dict[int, tuple[torch.Tensor, View]] = {}
+        if isinstance(model.picker, LearnedPicker):
+            model.picker.learn(
+                self.view, self._evidence(), _evidence(self.view, task.val.pairs, task.val.labels)
+            )
+        self.fixed = model.pick(self.view) if model.fixed_anchors else None
+
+    def _evidence(self) -> list[Evidence]:
+        """Every training pair once, in the graph that hides it if need be, for anchors that are learnt beforehand."""
+        steps = range(self.task.folds) if isinstance(self.task, LinkPrediction) and self.hides else [0]
+        return [
+            _evidence(*self._pairs(step, np.random.default_rng([self.seed, step, 1]), None)) for step in steps
+        ]
 
     def run(self, state: _State, folder: Path | None, progress: bool) -> None:
         """Train until the last epoch or until patience ends."""
@@ -175,12 +193,21 @@ class _Trainer:
         return self.model.explore(view, generator, exploration, self.config.samples)
 
     def _batch(self, epoch: int, rng: np.random.Generator) -> tuple[View, torch.Tensor, torch.Tensor]:
-        """The graph to see, the pairs to score on it, their labels."""
-        split, size = self.task.train, self.config.batch
+        size = self.config.batch
+        if size == "auto":
+            # More pairs to learn from, more of them in a step: the number of steps is the same everywhere.
+            size = min(max(self.task.train.labels.numel() // 50, 256), 2048)
+        return self._pairs(epoch, rng, size)
+
+    def _pairs(
+        self, epoch: int, rng: np.random.Generator, size: int | None
+    ) -> tuple[View, torch.Tensor, torch.Tensor]:
+        """The graph to see, the pairs to score on it (a random `size` of them, or all), their labels."""
+        split = self.task.train
         if not isinstance(self.task, LinkPrediction):
             if size is None:
                 return self.view, split.pairs, split.labels
-            some = torch.from_numpy(rng.integers(split.labels.numel(), size=size))
+            some = self._from_every_graph(size, rng)
             return self.view, split.pairs[:, some], split.labels[some]
         positives, view = split.pairs[:, split.labels == 1], self.view
         if self.hides:
@@ -196,6 +223,17 @@ class _Trainer:
         labels = torch.cat([torch.ones(positives.size(1)), torch.zeros(negatives.size(1))])
         return view, torch.cat([positives, negatives], dim=1), labels
 
+    def _from_every_graph(self, size: int, rng: np.random.Generator) -> torch.Tensor:
+        """Places of random training pairs, as many from each graph: AUC is the mean over the graphs."""
+        counts = torch.bincount(self.task.train.graph_ids).numpy()
+        graph = rng.choice(np.flatnonzero(counts), size)
+        within = (rng.random(size) * counts[graph]).astype(np.int64)
+        return self._by_graph[torch.from_numpy((np.cumsum(counts) - counts)[graph] + within)]
+
+    @cached_property
+    def _by_graph(self) -> torch.Tensor:
+        return self.task.train.graph_ids.argsort(stable=True)
+
     def _fold(self, f: int) -> tuple[torch.Tensor, View]:
         assert isinstance(self.task, LinkPrediction)
         if f not in self._folds:
@@ -210,7 +248,7 @@ class _Trainer:
             self.model.load_state_dict(state.average)
         self.model.eval()
         choice = self.fixed or self.model.pick(self.view)
-        metrics = self._measure(self.task.val, choice, dict.fromkeys(["auc", "ap", self.task.headline]))
+        metrics = self._measure(self.watched, choice, dict.fromkeys(["auc", "ap", self.task.headline]))
         state.history.append({"epoch": state.epoch, "loss": loss, **metrics})
         value = metrics[self.task.headline]
         if value > state.best_value:
@@ -284,6 +322,19 @@ class _Trainer:
             "peak_memory_mb": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024,
             "versions": runs.versions(),
         }
+
+
+def _part_of(split: Split, most: int, seed: int) -> Split:
+    """The split, or a random part of it: a training run looks at the validation pairs many times."""
+    count = split.labels.numel()
+    if count <= most:
+        return split
+    some = torch.from_numpy(np.sort(np.random.default_rng(seed).choice(count, most, replace=False)))
+    return Split(split.pairs[:, some], split.labels[some], split.graph_ids[some])
+
+
+def _evidence(view: View, pairs: torch.Tensor, labels: torch.Tensor) -> Evidence:
+    return Evidence(view, pairs.numpy(), labels.double().numpy())
 
 
 def _one_cycle(progress: float) -> float:

@@ -7,8 +7,8 @@ import torch
 from torch import nn
 
 from psgnn.nn.choices import Choice
-from psgnn.nn.features import FeatureEncoder
-from psgnn.nn.positions import ROLES, Parts, Positions, anchors_of_a_step, positions_of
+from psgnn.nn.positions import Parts, Positions, anchors_of_a_step, positions_of
+from psgnn.nn.traits import TraitEncoder
 from psgnn.nn.view import View
 
 NUMBERS_AN_ANCHOR = 8
@@ -34,14 +34,10 @@ class ChannelEncoder(nn.Module):
         channels = len(parts.channels)
         self.channel_part = nn.Linear(channels, hidden) if channels else None
         self.scales = nn.Parameter(torch.ones(len(HEATS))) if parts.spectral else None
-        self.features = FeatureEncoder(in_channels, hidden, dropout) if in_channels else None
-        known = len(ROLES) * parts.roles + hidden * (in_channels > 0)
-        self.rho = (
-            nn.Sequential(nn.Linear(known, hidden), nn.ReLU(), nn.Linear(hidden, ROLE_NUMBERS))
-            if known
-            else None
-        )
-        self.role_part = nn.Linear(known, hidden, bias=False) if known else None
+        described = parts.roles or (parts.features and in_channels > 0)
+        self.traits = TraitEncoder(parts, in_channels, hidden, dropout) if described else None
+        self.trait_part = nn.Linear(hidden, hidden, bias=False) if described else None
+        self.role = nn.Linear(hidden, ROLE_NUMBERS) if described else None
         self.out = nn.Sequential(
             nn.ReLU(), nn.Linear(hidden, hidden), nn.ReLU(), nn.Linear(hidden, NUMBERS_AN_ANCHOR)
         )
@@ -51,28 +47,27 @@ class ChannelEncoder(nn.Module):
         positions = positions_of(view, choice, self.parts)
         if nodes is None:
             nodes = torch.arange(view.union.num_nodes, device=view.x.device)
-        known = self._known(positions, nodes)
         blocks = []
+        traits = None if self.traits is None else self.traits(positions, nodes).relu()
         if self.channel_part is not None:
             anchors = anchors_of_a_step(positions, MOST_TRAINING_ANCHORS if self.training else None)
             rows = torch.from_numpy(positions.channels).to(nodes.device)[nodes[:, None], anchors]  # [n, K, C]
             z = self.channel_part(rows)
-            if self.role_part is not None:
-                z = z + self.role_part(known)[:, None]
+            if self.trait_part is not None:
+                z = z + self.trait_part(traits)[:, None]
             blocks.append((self.out(z) * _shares(positions, nodes, anchors)[:, :, None]).flatten(1))
         if self.scales is not None:
             blocks += [
                 scale * place for scale, place in zip(self.scales, _places(positions, nodes), strict=True)
             ]
-        if self.rho is not None:
-            blocks.append(self.rho(known))
+        if self.role is not None:
+            blocks.append(self.role(traits))
         return torch.cat(blocks, dim=1)
 
-    def _known(self, positions: Positions, nodes: torch.Tensor) -> torch.Tensor | None:
-        """Roles and encoded features of the nodes."""
-        columns = [torch.from_numpy(positions.roles).to(nodes.device)[nodes]] if self.parts.roles else []
-        columns += [self.features(positions.view, nodes)] if self.features is not None else []
-        return torch.cat(columns, dim=1) if columns else None
+    def calibrate(self, positions: Positions) -> None:
+        """Standardise by what is known of these nodes."""
+        if self.traits is not None:
+            self.traits.calibrate(positions)
 
 
 def _shares(positions: Positions, nodes: torch.Tensor, anchors: torch.Tensor) -> torch.Tensor:

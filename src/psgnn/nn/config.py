@@ -12,7 +12,8 @@ from psgnn.nn.convolutions import CONVOLUTIONS
 
 MODELS = ("psgnn", "pgnn", "agnn", "gcn", "sage", "gat", "gin")
 PRESETS = ("best", "paper")
-PICKERS = ("score", "sequential", "random-sets", "none", *RULES)
+LEARNED_PICKERS = ("boosted", "random-search")
+PICKERS = ("score", "sequential", *LEARNED_PICKERS, "random-sets", "none", *RULES)
 DECODERS = ("dot", "distance", "set")
 ESTIMATORS = ("gate", "straight-through", "simple", "reinforce")
 
@@ -76,7 +77,7 @@ class ModelConfig(BaseModel):
     hide_positives: bool = False
     fresh_negatives: bool = False
     samples: int = Field(1, ge=1)
-    batch: int | None = Field(None, ge=2)
+    batch: int | Literal["auto"] | None = None
     negatives: int = Field(1, ge=1)
     one_cycle: bool = False
     average: float = Field(0.0, ge=0, lt=1)
@@ -127,8 +128,8 @@ _BEST_TRAINING = {"hide_positives": True, "fresh_negatives": True, "epochs": 600
 _BEST: dict[str, dict[str, Any]] = {
     "psgnn": {
         "picker": "mixed", "anchors": "log2", "encoder": "channels", "decoder": "set", "hidden": 32, "dropout": 0.2,
-        "lr": 3e-3, "weight_decay": 0.01, "batch": 256, "negatives": 3, "one_cycle": True, "average": 0.98,
-        "epochs": 800, "eval_every": 25, "patience": 400,
+        "lr": 3e-3, "weight_decay": 0.01, "batch": "auto", "negatives": 3, "one_cycle": True, "members": 4,
+        "average": 0.98, "epochs": 800, "eval_every": 25, "patience": 400,
     },
     "pgnn": {"layers": 2, "hidden": 64, "lr": 5e-3, "dropout": 0.1},
     "agnn": {"layers": 2, "hidden": 64, "lr": 5e-3},
@@ -185,6 +186,8 @@ def check_config(settings: dict[str, Any]) -> ModelConfig:
             raise unknown_name(option, getattr(config, option), valid)
     if config.task not in _PAPER_TABLE:
         raise unknown_name("task", config.task, _PAPER_TABLE)
+    if isinstance(config.batch, int) and config.batch < 2:
+        raise InputError(f"batch must be auto or 2 and more pairs, found {config.batch}")
     if isinstance(config.anchors, str) and config.anchors not in ("log", "log2"):
         raise InputError(f"anchors must be log, log2 or an integer, found '{config.anchors}'")
     return config

@@ -5,12 +5,12 @@ from __future__ import annotations
 import torch
 from torch import nn
 
-from psgnn.nn.features import FeatureEncoder
 from psgnn.nn.positions import Parts, Positions, anchors_of_a_step
 from psgnn.nn.statistics import pair_statistics_of, statistic_names
+from psgnn.nn.traits import TraitEncoder
 
 FARTHEST_FROM_MEAN = 6.0  # standard deviations, beyond which statistics are cut off
-MOST_TRAINING_ANCHORS = 64
+MOST_TRAINING_ANCHORS = 32
 
 
 class DotDecoder(nn.Module):
@@ -56,7 +56,7 @@ class SetDecoder(nn.Module):
         anchor_dropout: share of the anchors that a training step leaves out.
         network: whether there is phi; without it the score rests on g alone.
         members: how many MLPs (and w) are trained side by side; the score is the mean of theirs.
-        in_channels: of node features, which join as those of the two nodes' encodings; 0 = none.
+        in_channels: columns of node features, which join the roles of the two nodes; 0 = none.
     """
 
     mean: torch.Tensor
@@ -81,17 +81,21 @@ class SetDecoder(nn.Module):
             if network and channels
             else None
         )
-        self.features = FeatureEncoder(in_channels, hidden, dropout) if in_channels else None
-        width = statistics + 2 * hidden * (self.phi is not None) + 3 * hidden * (self.features is not None)
+        described = parts.roles or (parts.features and in_channels > 0)
+        self.traits = TraitEncoder(parts, in_channels, hidden, dropout) if described else None
+        width = statistics + 2 * hidden * (self.phi is not None) + 3 * hidden * (self.traits is not None)
         self.linear = nn.Linear(statistics, members)
         self.mlps = nn.ModuleList(_mlp(width, 2 * hidden, dropout) for _ in range(members))
         self.register_buffer("mean", torch.zeros(statistics))
         self.register_buffer("deviation", torch.ones(statistics))
 
-    def calibrate(self, statistics: torch.Tensor) -> None:
-        """Standardise by the statistics ``[P, S]`` of some training pairs."""
+    def calibrate(self, positions: Positions, pairs: torch.Tensor) -> None:
+        """Standardise by the statistics of some training pairs."""
+        statistics = pair_statistics_of(positions, pairs)
         self.mean.copy_(statistics.mean(dim=0))
         self.deviation.copy_(statistics.std(dim=0) + 1e-6)
+        if self.traits is not None:
+            self.traits.calibrate(positions)
 
     def forward(self, positions: Positions, pairs: torch.Tensor) -> torch.Tensor:
         """Scores ``[P]`` of the pairs ``[2, P]``."""
@@ -104,8 +108,8 @@ class SetDecoder(nn.Module):
         parts = [g]
         if self.phi is not None:
             parts += self._pooled(positions, pairs)
-        if self.features is not None:
-            a, b = (self.features(positions.view, nodes) for nodes in pairs)
+        if self.traits is not None:
+            a, b = (self.traits(positions, nodes) for nodes in pairs)
             parts += [(a - b).abs(), a * b, a + b]
         seen = torch.cat(parts, dim=1)
         scores: torch.Tensor = self.linear(g) + torch.cat([mlp(seen) for mlp in self.mlps], dim=1)

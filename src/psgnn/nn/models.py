@@ -9,14 +9,14 @@ from typing import Any
 import torch
 from torch import nn
 
+from psgnn.nn.boosted import LearnedPicker
 from psgnn.nn.channels import ChannelEncoder
 from psgnn.nn.choices import AnyChoice
-from psgnn.nn.config import MODELS, PRESETS, ModelConfig, make_config
+from psgnn.nn.config import LEARNED_PICKERS, MODELS, PRESETS, ModelConfig, make_config
 from psgnn.nn.decoders import DistanceDecoder, DotDecoder, SetDecoder
 from psgnn.nn.encoders import AnchorEncoder, ConvEncoder
 from psgnn.nn.pickers import RandomSets, RulePicker, ScorePicker, SequentialPicker
 from psgnn.nn.positions import Parts, Positions, positions_of
-from psgnn.nn.statistics import pair_statistics_of
 from psgnn.nn.view import View, features
 from psgnn.tasks import Task
 
@@ -43,7 +43,9 @@ class PositionModel(nn.Module):
     @property
     def fixed_anchors(self) -> bool:
         """Whether the anchors are the same in every step."""
-        return isinstance(self.picker, RulePicker) and not self.picker.redraw
+        if isinstance(self.picker, RulePicker):
+            return not self.picker.redraw
+        return isinstance(self.picker, LearnedPicker)
 
     def pick(
         self, view: View, generator: torch.Generator | None = None, exploration: float = 0.0
@@ -105,8 +107,10 @@ class PositionModel(nn.Module):
 
     def calibrate(self, view: View, choice: AnyChoice | None, pairs: torch.Tensor) -> None:
         """Take in the scale of what is measured about training pairs, before the first step."""
+        if isinstance(self.encoder, ChannelEncoder):
+            self.encoder.calibrate(self._positions(view, choice))
         if isinstance(self.decoder, SetDecoder):
-            self.decoder.calibrate(pair_statistics_of(self._positions(view, choice), pairs))
+            self.decoder.calibrate(self._positions(view, choice), pairs)
 
     def _positions(self, view: View, choice: AnyChoice | None) -> Positions:
         return positions_of(view, choice, self.encoder.parts)  # type: ignore[arg-type]
@@ -149,6 +153,8 @@ def _picker(config: ModelConfig) -> nn.Module | None:
         return None
     if config.picker == "random-sets":
         return RandomSets(config.seed)
+    if config.picker in LEARNED_PICKERS:
+        return LearnedPicker(config.picker, config.anchors, config.seed)
     if config.picker == "sequential":
         return SequentialPicker(config.anchors, hidden=config.scorer_hidden, seed=config.seed)
     if config.picker == "score":
@@ -211,4 +217,4 @@ def _parts(config: ModelConfig) -> Parts:
 
 def _feature_channels(config: ModelConfig) -> int:
     """Columns of node features; a single one is the constant that stands for none."""
-    return config.in_channels if config.features and config.in_channels > 1 else 0
+    return config.in_channels if config.in_channels > 1 else 0

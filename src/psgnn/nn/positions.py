@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
 import torch
 
-from psgnn.distances.propagation import Floats
-from psgnn.graph import IntArray, Union
+from psgnn.distances.propagation import Floats, spread
+from psgnn.graph import Adjacency, IntArray, Union
 from psgnn.heuristics.kernels import triangles
 from psgnn.kernels import connected_components
 from psgnn.nn.choices import Choice
@@ -21,7 +22,8 @@ DIFFUSION_STEPS = (2, 4)
 FLOOR = 1e-6  # the smallest probability that is told apart from none
 ROLES = (
     "log degree", "mean log degree of neighbours", "log of two-step walks", "clustering", "share of leaves around",
-    "log size of the component", "share of the component", "no link",
+    "log size of the component", "share of the component", "no link", "log of three-step walks",
+    "log of the largest degree around",
 )  # fmt: skip
 
 
@@ -35,6 +37,7 @@ class Parts:
     spectral: bool = True
     roles: bool = True
     local: bool = True
+    features: bool = True
 
     @property
     def channels(self) -> list[str]:
@@ -61,6 +64,20 @@ class Positions:
     basis: Floats
     values: Floats
     roles: Floats
+
+    @cached_property
+    def traits(self) -> torch.Tensor:
+        """Roles and node features, and their means over the neighbours one and two steps away, ``[N, 3 (10 + F)]``."""
+        known = [self.roles]
+        if self.parts.features and self.view.has_features:
+            known.append(self.view.x.cpu().numpy())
+        x = np.concatenate(known, axis=1)
+        adjacency = self.view.union.adjacency
+        one = np.ones(x.shape[0], np.float32)
+        share = (1 / np.maximum(adjacency.degrees, 1)).astype(np.float32)
+        columns = [x, spread(adjacency, x, one, share)]
+        columns.append(spread(adjacency, columns[-1], one, share))
+        return torch.from_numpy(np.concatenate(columns, axis=1))
 
 
 def positions_of(view: View, choice: Choice, parts: Parts) -> Positions:
@@ -121,8 +138,18 @@ def _standardise(channels: Floats, counts: IntArray, union: Union) -> None:
             channels /= np.sqrt(moment + np.float32(1e-8))
 
 
+def _largest_around(adjacency: Adjacency) -> npt.NDArray[np.float64]:
+    """The largest degree of a neighbour, ``[N]``; 0 where there is none."""
+    largest = np.zeros(adjacency.num_nodes)
+    linked = adjacency.degrees > 0
+    around = adjacency.degrees[adjacency.indices]
+    if linked.any():
+        largest[linked] = np.maximum.reduceat(around, adjacency.indptr[:-1][linked])
+    return largest
+
+
 def _roles(union: Union) -> Floats:
-    """The `ROLES` of every node, ``[N, 8]``."""
+    """The `ROLES` of every node, ``[N, 10]``."""
     adjacency = union.adjacency
     degrees = adjacency.degrees.astype(np.float64)
     linked = np.maximum(degrees, 1)
@@ -143,5 +170,7 @@ def _roles(union: Union) -> Floats:
         np.log(members),
         members / union.sizes[union.graph_of],
         degrees == 0,
+        np.log1p(around(around(degrees))),
+        np.log1p(_largest_around(adjacency)),
     ]
     return np.stack(columns, axis=1).astype(np.float32)

@@ -29,7 +29,11 @@ class View:
         self.oracle = DistanceOracle(union)
         self.structure: torch.Tensor | None = None  # kept by psgnn.nn.structure
         self.positions: tuple[Any, Any] | None = None  # kept by psgnn.nn.positions
-        self.smoothed: torch.Tensor | None = None  # kept by psgnn.nn.features
+
+    @property
+    def has_features(self) -> bool:
+        """Whether the nodes carry features; a single column is the constant that stands for none."""
+        return self.x.size(1) > 1
 
     @cached_property
     def edge_index(self) -> torch.Tensor:
