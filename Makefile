@@ -2,6 +2,7 @@
 # make demo    install, pick anchors, train PSGNN and compare it on the built-in communities graph
 # make test    lint, types, architecture and tests: what CI runs (make check is the same)
 # make bench   measure distances and layers against their peers (a quarter of an hour)
+# make peers   .venv-node2vec with PecanPy, which needs NumPy below 2, for the peer node2vec
 # make docs    make the generated pages and pictures of docs/ anew
 PYTHON ?= python3
 BIN := .venv/bin
@@ -9,7 +10,13 @@ STAMP := .venv/.installed
 # Tests that run side by side.
 JOBS ?= 2
 
-.PHONY: help setup demo test check bench docs
+# Where `make peers` puts PecanPy; psgnn runs it there.
+PECANPY := $(CURDIR)/.venv-node2vec/bin/python
+ifneq ($(wildcard $(PECANPY)),)
+export PSGNN_NODE2VEC_PYTHON ?= $(PECANPY)
+endif
+
+.PHONY: help setup demo test check bench peers docs
 .DEFAULT_GOAL := help
 
 help:
@@ -39,6 +46,13 @@ check test: $(STAMP)
 bench: $(STAMP)
 	$(BIN)/python benchmarks/distances.py --json benchmarks/results/distances.json > /dev/null
 	$(BIN)/python benchmarks/training.py --json benchmarks/results/training.json > /dev/null
+
+peers: .venv-node2vec/.installed
+
+.venv-node2vec/.installed:
+	$(PYTHON) -m venv .venv-node2vec
+	$(PECANPY) -m pip install -qq --disable-pip-version-check pecanpy==2.0.9
+	touch $@
 
 docs: $(STAMP)
 	$(BIN)/python docs/build.py

@@ -139,7 +139,11 @@ def test_no_collapse_over_twenty_seeds_on_a_grid() -> None:
     data = data_of(nx.grid_2d_graph(12, 12))
     for seed in range(20):
         task = LinkPrediction(data, seed=seed)
-        result = fit(build_model("psgnn", task, seed=seed, samples=2), task, epochs=30, seed=seed)
+        options = {"picker": "sequential", "samples": 2, "encoder": "layers", "anchor": "add", "center": True}
+        training_options = {"decoder": "distance", "layers": 2, "hidden": 64, "lr": 5e-3, "anchors": "log"}
+        full_batches = {"batch": "all", "average": 0.0, "one_cycle": False, "negatives": 1}
+        model = build_model("psgnn", task, seed=seed, **options, **training_options, **full_batches)
+        result = fit(model, task, epochs=30, seed=seed)
         assert result.val["auc"] > 0.65, f"seed {seed} collapsed"
 
 

@@ -84,6 +84,13 @@ def grouped_auc(labels: Values, scores: Values, groups: Values) -> float:
     return float(np.mean(wins[both] / pairs[both]))
 
 
+def auc_standard_error(auc: float, positives: int, negatives: int) -> float:
+    """How much an AUC of so many pairs varies from sample to sample (Hanley and McNeil 1982)."""
+    higher, lower = auc / (2 - auc) - auc**2, 2 * auc**2 / (1 + auc) - auc**2
+    variance = auc * (1 - auc) + (positives - 1) * higher + (negatives - 1) * lower
+    return float(np.sqrt(max(variance, 0.0) / (positives * negatives)))
+
+
 def average_precision(labels: Values, scores: Values) -> float:
     r""":math:`\sum_t (R_t - R_{t-1}) P_t` over the distinct scores :math:`t`, from the highest down."""
     positive, score = _checked(labels, scores)

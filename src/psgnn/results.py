@@ -60,6 +60,7 @@ class Result:
             raise InputError(
                 f"pairs name nodes {int(pairs.min())}..{int(pairs.max())} of 0..{view.union.num_nodes - 1}"
             )
+        self.model.eval()
         return self.model.predict(view, choice, pairs)
 
     def _elsewhere(self, graphs: list[Data]) -> tuple[View, AnyChoice | None]:

@@ -7,7 +7,6 @@ import resource
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -17,11 +16,12 @@ import torch
 from threadpoolctl import threadpool_limits
 
 from psgnn import runs
+from psgnn.checkpoints import State, open_run, remove_run, save_state
 from psgnn.console import Bar
 from psgnn.errors import InputError, MissingExtraError
-from psgnn.metrics import METRICS, evaluate
+from psgnn.metrics import METRICS, auc_standard_error, evaluate
 from psgnn.nn.boosted import Evidence, LearnedPicker
-from psgnn.nn.choices import AnyChoice, choice_of, choice_tensors
+from psgnn.nn.choices import AnyChoice
 from psgnn.nn.models import PositionModel
 from psgnn.nn.view import View, features
 from psgnn.results import Result, load, save_run
@@ -32,21 +32,6 @@ __all__ = ["Result", "fit", "load", "remove_run"]
 CHECKPOINT_SECONDS = 20.0
 ONE_THREAD_NODES = 10_000
 MOST_WATCHED_PAIRS = 50_000
-
-
-@dataclass
-class _State:
-    """Where training stands; all that resuming needs, since every epoch draws from a stream of its own."""
-
-    epoch: int = 0
-    best_epoch: int = -1
-    improved_epoch: int = 0
-    best_value: float = -1.0
-    best_weights: dict[str, torch.Tensor] = field(default_factory=dict)
-    best_choice: AnyChoice | None = None
-    average: dict[str, torch.Tensor] = field(default_factory=dict)
-    history: list[dict[str, float]] = field(default_factory=list)
-    seconds: float = 0.0
 
 
 def fit(
@@ -77,7 +62,7 @@ def fit(
     """
     folder = None if out is None else Path(out)
     trainer = _Trainer(model, task, epochs or model.config.epochs, seed)
-    state = _open_run(folder, trainer) if folder is not None else _State()
+    state = trainer.open(folder) if folder is not None else State()
     with _fitting_threads(trainer.view):
         trainer.run(state, folder, progress)
         result = trainer.finish(state, folder)
@@ -121,14 +106,27 @@ class _Trainer:
             )
         self.fixed = model.pick(self.view) if model.fixed_anchors else None
 
+    @property
+    def _identity(self) -> dict[str, Any]:
+        """What has to be equal for a run to be resumed."""
+        config = self.config.model_dump()
+        return {"config": config, "split": self.task.digest, "seed": self.seed, "epochs": self.epochs}
+
+    def open(self, folder: Path) -> State:
+        """The state of the run in the folder, or of a new one."""
+        return open_run(folder, self._identity, self.model, self.optimizer)
+
+    def _save(self, folder: Path, state: State) -> None:
+        save_state(folder, state, self._identity, self.model, self.optimizer)
+
     def _evidence(self) -> list[Evidence]:
         """Every training pair once, in the graph that hides it if need be, for anchors that are learnt beforehand."""
-        steps = range(self.task.folds) if isinstance(self.task, LinkPrediction) and self.hides else [0]
+        steps = range(len(self._filled_folds) if self.hides else 1)
         return [
             _evidence(*self._pairs(step, np.random.default_rng([self.seed, step, 1]), None)) for step in steps
         ]
 
-    def run(self, state: _State, folder: Path | None, progress: bool) -> None:
+    def run(self, state: State, folder: Path | None, progress: bool) -> None:
         """Train until the last epoch or until patience ends."""
         started = saved = time.perf_counter()
         before = state.seconds
@@ -149,11 +147,11 @@ class _Trainer:
                             f"loss {loss:.3f}, validation {self.task.headline} {state.best_value:.4f}",
                         )
                     if folder is not None and time.perf_counter() - saved > CHECKPOINT_SECONDS:
-                        _save_state(folder, self, state)
+                        self._save(folder, state)
                         saved = time.perf_counter()
             except KeyboardInterrupt:
                 if folder is not None:
-                    _save_state(folder, self, state)
+                    self._save(folder, state)
                 raise
 
     def _calibrate(self) -> None:
@@ -161,7 +159,7 @@ class _Trainer:
         view, pairs, _ = self._batch(0, rng)
         self.model.calibrate(view, self.fixed or self.model.pick(view), pairs)
 
-    def _out_of_patience(self, state: _State) -> bool:
+    def _out_of_patience(self, state: State) -> bool:
         return state.epoch - state.improved_epoch >= self.config.patience
 
     def _epoch(self, epoch: int) -> float:
@@ -194,10 +192,11 @@ class _Trainer:
 
     def _batch(self, epoch: int, rng: np.random.Generator) -> tuple[View, torch.Tensor, torch.Tensor]:
         size = self.config.batch
-        if size == "auto":
-            # More pairs to learn from, more of them in a step: the number of steps is the same everywhere.
-            size = min(max(self.task.train.labels.numel() // 50, 256), 2048)
-        return self._pairs(epoch, rng, size)
+        if isinstance(size, int):
+            return self._pairs(epoch, rng, size)
+        # More pairs to learn from, more of them in a step: the number of steps is the same everywhere.
+        some = min(max(self.task.train.labels.numel() // 50, 256), 2048)
+        return self._pairs(epoch, rng, some if size == "auto" else None)
 
     def _pairs(
         self, epoch: int, rng: np.random.Generator, size: int | None
@@ -212,7 +211,7 @@ class _Trainer:
         positives, view = split.pairs[:, split.labels == 1], self.view
         if self.hides:
             # Deviates: the paper scores training edges on a graph that contains them.
-            positives, view = self._fold(epoch % self.task.folds)
+            positives, view = self._fold(self._filled_folds[epoch % len(self._filled_folds)])
         if size is not None:
             count = max(size // (1 + self.config.negatives), 1)
             positives = positives[:, torch.from_numpy(rng.integers(positives.size(1), size=count))]
@@ -234,6 +233,12 @@ class _Trainer:
     def _by_graph(self) -> torch.Tensor:
         return self.task.train.graph_ids.argsort(stable=True)
 
+    @cached_property
+    def _filled_folds(self) -> list[int]:
+        """Folds with something to predict; of few training edges, some have nothing."""
+        assert isinstance(self.task, LinkPrediction)
+        return [f for f in range(self.task.folds) if self.task.fold(f).positives.numel()]
+
     def _fold(self, f: int) -> tuple[torch.Tensor, View]:
         assert isinstance(self.task, LinkPrediction)
         if f not in self._folds:
@@ -242,7 +247,7 @@ class _Trainer:
         return self._folds[f]
 
     @torch.no_grad()
-    def _validate(self, state: _State, loss: float) -> None:
+    def _validate(self, state: State, loss: float) -> None:
         weights = {key: value.detach().clone() for key, value in self.model.state_dict().items()}
         if state.average:
             self.model.load_state_dict(state.average)
@@ -252,15 +257,23 @@ class _Trainer:
         state.history.append({"epoch": state.epoch, "loss": loss, **metrics})
         value = metrics[self.task.headline]
         if value > state.best_value:
-            state.improved_epoch = state.epoch
-        # Of equals the later: it has been trained for longer.
-        if value >= state.best_value:
-            state.best_value, state.best_epoch, state.best_choice = value, state.epoch, choice
+            state.best_value, state.improved_epoch = value, state.epoch
+        # Of epochs that the validation pairs can hardly tell apart the latest: it has been trained for longer.
+        if value >= state.best_value - self._slack(state.best_value):
+            state.best_epoch, state.best_choice = state.epoch, choice
             state.best_weights = {k: v.detach().clone() for k, v in self.model.state_dict().items()}
         self.model.load_state_dict(weights)
 
+    def _slack(self, value: float) -> float:
+        """How much worse than the best an epoch may be and still count as equal."""
+        if not self.config.tolerance or self.task.headline != "auc":
+            return 0.0
+        positives = int(self.watched.labels.sum())
+        error = auc_standard_error(value, positives, self.watched.labels.numel() - positives)
+        return self.config.tolerance * error
+
     @torch.no_grad()
-    def _take_average(self, state: _State) -> None:
+    def _take_average(self, state: State) -> None:
         """Move the running average of the weights, which is what is validated and kept, by one step."""
         current = self.model.state_dict()
         if not state.average:
@@ -286,7 +299,7 @@ class _Trainer:
         h = self.model(self.view, choice)
         return evaluate(self.task.test, self.model.embedding_score(h, self.task.test.pairs).numpy())
 
-    def finish(self, state: _State, folder: Path | None) -> Result:
+    def finish(self, state: State, folder: Path | None) -> Result:
         """Go back to the best epoch and read the test pairs, once."""
         self.model.load_state_dict(state.best_weights)
         val = self._measure(self.task.val, state.best_choice)
@@ -305,7 +318,7 @@ class _Trainer:
             save_run(folder, result)
         return result
 
-    def _record(self, state: _State, result: Result) -> dict[str, Any]:
+    def _record(self, state: State, result: Result) -> dict[str, Any]:
         return {
             "seed": self.seed,
             "epochs": self.epochs,
@@ -363,78 +376,3 @@ def _write_tensorboard(folder: str | Path, result: Result) -> None:
                 if name != "epoch":
                     tag = "loss" if name == "loss" else f"validation/{name}"
                     writer.add_scalar(tag, value, int(entry["epoch"]))
-
-
-# --- on disk
-
-
-def _identity(trainer: _Trainer) -> dict[str, Any]:
-    """What has to be equal for a run to be resumed."""
-    return {
-        "config": trainer.config.model_dump(),
-        "split": trainer.task.digest,
-        "seed": trainer.seed,
-        "epochs": trainer.epochs,
-    }
-
-
-def _open_run(folder: Path, trainer: _Trainer) -> _State:
-    """A new run, or the state of one that was interrupted."""
-    runs.check_folder(folder)
-    if (folder / runs.RECORD).exists():
-        raise InputError(f"{folder} holds a finished run; choose another --out or pass --force to replace it")
-    if not (folder / runs.STATE).exists():
-        if folder.exists() and any(folder.iterdir()):
-            raise InputError(f"{folder} is not empty and holds no run of psgnn; choose another --out")
-        folder.mkdir(parents=True, exist_ok=True)
-        return _State()
-    tensors, metadata = runs.read_tensors(folder / runs.STATE)
-    if metadata.get("identity") != _identity(trainer):
-        raise InputError(
-            f"{folder} holds an interrupted run of other settings, data or seed; "
-            "repeat its command to resume it, or choose another --out"
-        )
-    return _load_state(tensors, metadata, trainer)
-
-
-def _save_state(folder: Path, trainer: _Trainer, state: _State) -> None:
-    tensors = {f"model.{key}": value for key, value in trainer.model.state_dict().items()}
-    tensors |= {f"best.{key}": value for key, value in state.best_weights.items()}
-    tensors |= {f"average.{key}": value for key, value in state.average.items()}
-    tensors |= choice_tensors(state.best_choice)
-    for index, slots in trainer.optimizer.state_dict()["state"].items():
-        tensors |= {f"optimizer.{index}.{slot}": torch.as_tensor(value) for slot, value in slots.items()}
-    numbers = {
-        key: getattr(state, key) for key in ("epoch", "best_epoch", "improved_epoch", "best_value", "seconds")
-    }
-    runs.write_tensors(
-        folder / runs.STATE, tensors, identity=_identity(trainer), numbers=numbers, history=state.history
-    )
-
-
-def _load_state(tensors: dict[str, torch.Tensor], metadata: dict[str, Any], trainer: _Trainer) -> _State:
-    def part(prefix: str) -> dict[str, torch.Tensor]:
-        return {key[len(prefix) :]: value for key, value in tensors.items() if key.startswith(prefix)}
-
-    trainer.model.load_state_dict(part("model."))
-    optimizer = trainer.optimizer.state_dict()
-    slots: dict[int, dict[str, torch.Tensor]] = {}
-    for key, value in part("optimizer.").items():
-        index, slot = key.split(".", 1)
-        slots.setdefault(int(index), {})[slot] = value
-    optimizer["state"] = slots
-    trainer.optimizer.load_state_dict(optimizer)
-    return _State(
-        **metadata["numbers"],
-        history=metadata["history"],
-        best_weights=part("best."),
-        average=part("average."),
-        best_choice=choice_of(tensors),
-    )
-
-
-def remove_run(folder: Path) -> None:
-    """Remove the files of a run, and nothing else; an empty folder stays."""
-    runs.check_folder(folder)
-    for name in (runs.RECORD, runs.STATE, runs.CONFIG, runs.WEIGHTS, runs.GRAPH):
-        (folder / name).unlink(missing_ok=True)

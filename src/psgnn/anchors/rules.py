@@ -38,6 +38,8 @@ def _largest(score: Callable[[Adjacency], centrality.Scores]) -> Rule:
 def _mixed(adjacency: Adjacency, k: int, rng: np.random.Generator) -> IntArray:
     """Half of them farthest-first, which spreads them; the others by chance, in proportion to the degree."""
     spread = farthest_first(adjacency, (k + 1) // 2, rng)
+    if k == 1:
+        return spread
     others = np.setdiff1d(np.arange(adjacency.num_nodes), spread)
     weight = adjacency.degrees[others] + 1e-3  # a node without links comes last
     drawn = rng.choice(others, k - spread.size, replace=False, p=weight / weight.sum())

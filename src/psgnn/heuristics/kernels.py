@@ -151,7 +151,7 @@ def local_walks(indptr: Ids, indices: Neighbours, us: Ids, vs: Ids, most: int, o
             cost_u += indptr[indices[j] + 1] - indptr[indices[j]]
         for j in range(indptr[v], indptr[v + 1]):
             cost_v += indptr[indices[j] + 1] - indptr[indices[j]]
-        if cost_v < cost_u:
+        if cost_v < cost_u or (cost_v == cost_u and v < u):
             u, v, cost_u = v, u, cost_v
         for j in range(indptr[v], indptr[v + 1]):
             near[indices[j]] = i
@@ -163,7 +163,7 @@ def local_walks(indptr: Ids, indices: Neighbours, us: Ids, vs: Ids, most: int, o
                 out[i, 0] = 1.0
             if near[w] == i:
                 out[i, 1] += 1.0
-                out[i, 2] += 1.0 / np.log(degree)
+                out[i, 2] += 1.0 / np.log(max(degree, 2))  # a leaf is common to its neighbour and itself
                 out[i, 3] += 1.0 / degree
             if place % stride or w == v:
                 continue

@@ -95,7 +95,7 @@ class LearnedPicker(nn.Module):
     def __init__(self, method: str, k: int | str, seed: int = 0) -> None:
         super().__init__()
         self.method, self.k, self.seed = method, k, seed
-        self._learnt: IntArray | None = None
+        self._learnt: tuple[Union, IntArray] | None = None
 
     def learn(self, view: View, training: Sequence[Evidence], validation: Evidence) -> None:
         """Choose the anchors of every graph of the view from pairs of known label."""
@@ -105,14 +105,14 @@ class LearnedPicker(nn.Module):
             found = self._of_graph(view, g, int(count), training, validation)
             if found is not None:
                 nodes[g, :count] = found
-        self._learnt = nodes
+        self._learnt = view.union, nodes
 
     def forward(
         self, view: View, generator: torch.Generator | None = None, exploration: float = 0.0
     ) -> Choice:
         """The learnt anchors; on other graphs, on which nothing was learnt, farthest-first ones."""
-        if self._learnt is not None and self._learnt.shape[0] == view.union.num_graphs:
-            return Choice.plain(self._learnt)
+        if self._learnt is not None and self._learnt[0] is view.union:
+            return Choice.plain(self._learnt[1])
         return Choice.plain(self._spread(view))
 
     def _spread(self, view: View) -> IntArray:

@@ -73,11 +73,12 @@ class ModelConfig(BaseModel):
     lr: float = Field(1e-3, gt=0)
     weight_decay: float = Field(0.0, ge=0)
     patience: int = Field(400, ge=1)
+    tolerance: float = Field(0.0, ge=0)
     eval_every: int = Field(10, ge=1)
     hide_positives: bool = False
     fresh_negatives: bool = False
     samples: int = Field(1, ge=1)
-    batch: int | Literal["auto"] | None = None
+    batch: int | Literal["auto", "all"] = "all"
     negatives: int = Field(1, ge=1)
     one_cycle: bool = False
     average: float = Field(0.0, ge=0, lt=1)
@@ -129,7 +130,7 @@ _BEST: dict[str, dict[str, Any]] = {
     "psgnn": {
         "picker": "mixed", "anchors": "log2", "encoder": "channels", "decoder": "set", "hidden": 32, "dropout": 0.2,
         "lr": 3e-3, "weight_decay": 0.01, "batch": "auto", "negatives": 3, "one_cycle": True, "members": 4,
-        "average": 0.98, "epochs": 800, "eval_every": 25, "patience": 400,
+        "average": 0.98, "epochs": 600, "eval_every": 20, "patience": 600, "tolerance": 0.5,
     },
     "pgnn": {"layers": 2, "hidden": 64, "lr": 5e-3, "dropout": 0.1},
     "agnn": {"layers": 2, "hidden": 64, "lr": 5e-3},
@@ -186,8 +187,18 @@ def check_config(settings: dict[str, Any]) -> ModelConfig:
             raise unknown_name(option, getattr(config, option), valid)
     if config.task not in _PAPER_TABLE:
         raise unknown_name("task", config.task, _PAPER_TABLE)
+    if config.decoder == "set" and config.encoder != "channels":
+        raise InputError(f"decoder=set needs encoder=channels, found encoder={config.encoder}")
+    if config.encoder == "channels":
+        if config.picker in ("none", "random-sets"):
+            raise InputError(f"encoder=channels needs single nodes as anchors, found picker={config.picker}")
+        described = config.roles or (config.features and config.in_channels > 1)
+        if not (config.hops or config.pagerank or config.diffusion or config.spectral or described):
+            raise InputError(
+                "all parts of a position are off; keep hops, pagerank, diffusion, spectral or roles"
+            )
     if isinstance(config.batch, int) and config.batch < 2:
-        raise InputError(f"batch must be auto or 2 and more pairs, found {config.batch}")
+        raise InputError(f"batch must be auto, all, or 2 and more pairs, found {config.batch}")
     if isinstance(config.anchors, str) and config.anchors not in ("log", "log2"):
         raise InputError(f"anchors must be log, log2 or an integer, found '{config.anchors}'")
     return config

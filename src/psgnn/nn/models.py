@@ -42,9 +42,14 @@ class PositionModel(nn.Module):
 
     @property
     def fixed_anchors(self) -> bool:
-        """Whether the anchors are the same in every step."""
+        """Whether all steps have the anchors of the visible graph.
+
+        Position layers are given those that a rule picks on the graph of the step: on a graph with many equal nodes the
+        folds differ in them, and layers that have seen several sets rely less on one. Channels, which are measured
+        once for each fold and set of anchors, are not.
+        """
         if isinstance(self.picker, RulePicker):
-            return not self.picker.redraw
+            return isinstance(self.encoder, ChannelEncoder) and not self.picker.redraw
         return isinstance(self.picker, LearnedPicker)
 
     def pick(

@@ -53,7 +53,7 @@ class Positions:
 
     ``channels [N, K, C]`` from node to anchor, zero-mean and unit-variance in every graph, zero for padding; ``counts
     [G]`` how many of the K are anchors; ``hops`` int16 ``[N, K]``; ``basis [N, r]`` and ``values [G, r]`` of the
-    anchor-spectral basis; ``roles [N, 8]``. A part that is left out has no columns.
+    anchor-spectral basis; ``roles [N, 10]``. A part that is left out has no columns.
     """
 
     view: View

@@ -1,0 +1,102 @@
+"""Where a training run stands, in memory and on disk: what an interrupted run is resumed from."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from psgnn import runs
+from psgnn.errors import InputError
+from psgnn.nn.choices import AnyChoice, choice_of, choice_tensors
+
+NUMBERS = ("epoch", "best_epoch", "improved_epoch", "best_value", "seconds")
+
+
+@dataclass
+class State:
+    """All that resuming needs beside model and optimizer, since every epoch draws from a random stream of its own."""
+
+    epoch: int = 0
+    best_epoch: int = -1
+    improved_epoch: int = 0
+    best_value: float = -1.0
+    best_weights: dict[str, torch.Tensor] = field(default_factory=dict)
+    best_choice: AnyChoice | None = None
+    average: dict[str, torch.Tensor] = field(default_factory=dict)
+    history: list[dict[str, float]] = field(default_factory=list)
+    seconds: float = 0.0
+
+
+def open_run(
+    folder: Path, identity: dict[str, Any], model: torch.nn.Module, optimizer: torch.optim.Optimizer
+) -> State:
+    """A new run, or the state of one that was interrupted; its `identity` has to be equal to be resumed."""
+    runs.check_folder(folder)
+    if (folder / runs.RECORD).exists():
+        raise InputError(f"{folder} holds a finished run; choose another --out or pass --force to replace it")
+    if not (folder / runs.STATE).exists():
+        if folder.exists() and any(folder.iterdir()):
+            raise InputError(f"{folder} is not empty and holds no run of psgnn; choose another --out")
+        folder.mkdir(parents=True, exist_ok=True)
+        return State()
+    tensors, metadata = runs.read_tensors(folder / runs.STATE)
+    if metadata.get("identity") != identity:
+        raise InputError(
+            f"{folder} holds an interrupted run of other settings, data or seed; "
+            "repeat its command to resume it, or choose another --out"
+        )
+    return _load_state(tensors, metadata, model, optimizer)
+
+
+def save_state(
+    folder: Path,
+    state: State,
+    identity: dict[str, Any],
+    model: torch.nn.Module,
+    optimizer: torch.optim.Optimizer,
+) -> None:
+    """Write everything that `open_run` needs to go on."""
+    tensors = {f"model.{key}": value for key, value in model.state_dict().items()}
+    tensors |= {f"best.{key}": value for key, value in state.best_weights.items()}
+    tensors |= {f"average.{key}": value for key, value in state.average.items()}
+    tensors |= choice_tensors(state.best_choice)
+    for index, slots in optimizer.state_dict()["state"].items():
+        tensors |= {f"optimizer.{index}.{slot}": torch.as_tensor(value) for slot, value in slots.items()}
+    numbers = {key: getattr(state, key) for key in NUMBERS}
+    runs.write_tensors(
+        folder / runs.STATE, tensors, identity=identity, numbers=numbers, history=state.history
+    )
+
+
+def _load_state(
+    tensors: dict[str, torch.Tensor],
+    metadata: dict[str, Any],
+    model: torch.nn.Module,
+    optimizer: torch.optim.Optimizer,
+) -> State:
+    def part(prefix: str) -> dict[str, torch.Tensor]:
+        return {key[len(prefix) :]: value for key, value in tensors.items() if key.startswith(prefix)}
+
+    model.load_state_dict(part("model."))
+    slots: dict[int, dict[str, torch.Tensor]] = {}
+    for key, value in part("optimizer.").items():
+        index, slot = key.split(".", 1)
+        slots.setdefault(int(index), {})[slot] = value
+    optimizer.load_state_dict({**optimizer.state_dict(), "state": slots})
+    return State(
+        **metadata["numbers"],
+        history=metadata["history"],
+        best_weights=part("best."),
+        average=part("average."),
+        best_choice=choice_of(tensors),
+    )
+
+
+def remove_run(folder: Path) -> None:
+    """Remove the files of a run, and nothing else; an empty folder stays."""
+    runs.check_folder(folder)
+    for name in (runs.RECORD, runs.STATE, runs.CONFIG, runs.WEIGHTS, runs.GRAPH):
+        (folder / name).unlink(missing_ok=True)

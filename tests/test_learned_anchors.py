@@ -1,0 +1,213 @@
+"""Anchors that are learnt from training pairs, their control, and the rule of the best preset."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import networkx as nx
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+
+from conftest import data_of, random_graphs
+from psgnn.anchors import select_anchors
+from psgnn.anchors.greedy import farthest_first
+from psgnn.nn import View, build_model, view_of
+from psgnn.nn.boosted import Evidence, LearnedPicker
+from psgnn.nn.config import LEARNED_PICKERS
+from psgnn.tasks import LinkPrediction, PairClassification
+from psgnn.training import Result, fit
+
+CAVES = nx.connected_caveman_graph(4, 6)
+RANDOM = nx.gnp_random_graph(20, 0.2, seed=4)
+
+
+def evidence(view: View, *, graphs: tuple[int, ...] = (0,), seed: int = 0) -> Evidence:
+    """All pairs of these graphs, labelled by chance."""
+    pairs = [np.stack(np.triu_indices(view.union.sizes[g], 1)) + view.union.ptr[g] for g in graphs]
+    joined = np.concatenate(pairs, axis=1).astype(np.int64)
+    labels = np.random.default_rng(seed).integers(0, 2, joined.shape[1]).astype(np.float64)
+    return Evidence(view, joined, labels)
+
+
+def learnt(method: str, view: View, known: Evidence, k: int | str = 5, seed: int = 0) -> torch.Tensor:
+    picker = LearnedPicker(method, k, seed)
+    picker.learn(view, [known], replace(known, labels=known.labels.copy()))
+    return picker(view).nodes
+
+
+# --- learned anchors
+
+
+@pytest.mark.parametrize("k", [1, 5, "log2", 20])
+@pytest.mark.parametrize("method", LEARNED_PICKERS)
+def test_anchors_are_distinct_nodes_of_their_graph(method: str, k: int | str) -> None:
+    view = view_of([data_of(RANDOM), data_of(nx.path_graph(6)), data_of(CAVES)])
+    nodes = learnt(method, view, evidence(view, graphs=(0, 1, 2)), k)
+    for g, row in enumerate(nodes):
+        own = row[row >= 0]
+        size = int(view.union.sizes[g])
+        assert own.numel() == (int(np.log2(size) ** 2) if k == "log2" else min(k, size))
+        assert own.unique().numel() == own.numel()
+        assert (torch.from_numpy(view.union.graph_of)[own] == g).all()
+        assert (row[own.numel() :] == -1).all()
+
+
+@pytest.mark.parametrize("method", LEARNED_PICKERS)
+def test_one_seed_gives_one_set_of_anchors(method: str) -> None:
+    first, second = (view_of([data_of(RANDOM)]) for _ in range(2))
+    state = torch.random.get_rng_state()
+    nodes = learnt(method, first, evidence(first))
+    assert nodes.equal(learnt(method, second, evidence(second)))
+    assert torch.equal(state, torch.random.get_rng_state())
+    other_labels = learnt(method, first, evidence(first, seed=3))
+    assert not nodes.equal(other_labels)
+
+
+def test_random_search_is_another_choice_that_depends_on_its_seed() -> None:
+    view = view_of([data_of(RANDOM)])
+    known = evidence(view)
+    boosted, searched = (set(learnt(method, view, known)[0].tolist()) for method in LEARNED_PICKERS)
+    assert boosted != searched
+    assert searched != set(learnt("random-search", view, known, seed=1)[0].tolist())
+
+
+def alike(*planted: int) -> Evidence:
+    """All pairs of a graph, labelled 1 where both nodes are as far from one of the planted nodes."""
+    graph = nx.gnp_random_graph(30, 0.12, seed=1)
+    view = view_of([data_of(graph)])
+    pairs = evidence(view).pairs
+    far = np.array([nx.single_source_shortest_path_length(graph, p)[v] for p in planted for v in graph])
+    far = far.reshape(len(planted), -1)
+    return Evidence(view, pairs, (far[:, pairs[0]] == far[:, pairs[1]]).any(axis=0).astype(np.float64))
+
+
+@pytest.mark.parametrize("planted", [0, 5, 12, 29])
+def test_boosting_finds_the_node_that_decides(planted: int) -> None:
+    known = alike(planted)
+    assert learnt("boosted", known.view, known, k=3)[0, 0] == planted
+
+
+@pytest.mark.parametrize("planted", [(1, 17), (4, 29), (5, 18)])
+def test_boosting_goes_on_with_what_the_first_anchor_leaves_open(planted: tuple[int, int]) -> None:
+    """The second node that decides comes next, before one that by itself explains more but resembles the first."""
+    known = alike(*planted)
+    assert set(learnt("boosted", known.view, known, k=2)[0].tolist()) == set(planted)
+
+
+def test_random_search_keeps_the_set_that_validation_prefers() -> None:
+    """With one anchor and as many draws as nodes, the node that decides is often drawn, and then it is kept."""
+    known = alike(12)
+    found = [int(learnt("random-search", known.view, known, 1, seed)[0, 0]) for seed in range(12)]
+    assert found.count(12) >= 4  # 63 in 100 seeds draw it; by chance alone it would be kept in 3
+
+
+@pytest.mark.parametrize("method", LEARNED_PICKERS)
+@pytest.mark.parametrize("label", [None, 0.0, 1.0])
+def test_a_graph_without_pairs_of_both_kinds_gets_farthest_first_anchors(
+    method: str, label: float | None
+) -> None:
+    view = view_of([data_of(CAVES), data_of(RANDOM)])
+    known = evidence(view, graphs=(1,) if label is None else (0, 1))
+    if label is not None:
+        known.labels[view.union.graph_of[known.pairs[0]] == 0] = label
+    nodes = learnt(method, view, known)
+    expected = farthest_first(view.union.graph(0), 5, np.random.default_rng([0, 0]))
+    assert nodes[0].tolist() == expected.tolist()
+    other = farthest_first(view.union.graph(1), 5, np.random.default_rng([0, 1])) + view.union.ptr[1]
+    assert nodes[1].tolist() != other.tolist()
+
+
+def test_anchors_are_learnt_in_the_graph_that_hides_the_pairs() -> None:
+    """Evidence of several views counts each in its own: distances change when edges are hidden."""
+    view = view_of([data_of(nx.cycle_graph(12))])
+    opened = view_of([data_of(nx.path_graph(12))])  # the cycle without its edge (11, 0)
+    known = evidence(view)
+    ends = np.minimum(known.pairs, 11 - known.pairs)
+    labels = (ends[0] == ends[1]).astype(np.float64)  # alike as seen from no node of the cycle
+    picker = LearnedPicker("boosted", 2)
+    picker.learn(view, [Evidence(opened, known.pairs, labels)], Evidence(view, known.pairs, labels))
+    in_opened = picker(view).nodes
+    picker.learn(view, [Evidence(view, known.pairs, labels)], Evidence(view, known.pairs, labels))
+    assert not in_opened.equal(picker(view).nodes)
+
+
+@pytest.mark.parametrize("method", LEARNED_PICKERS)
+def test_other_graphs_get_farthest_first_anchors(method: str) -> None:
+    view, stranger = view_of([data_of(RANDOM)]), view_of([data_of(nx.path_graph(9))])
+    picker = LearnedPicker(method, 4)
+    picker.learn(view, [evidence(view)], evidence(view))
+    expected = farthest_first(stranger.union.graph(0), 4, np.random.default_rng([0, 0]))
+    assert picker(stranger).nodes[0].tolist() == expected.tolist()
+
+
+# --- in training
+
+
+def tasks() -> list[LinkPrediction | PairClassification]:
+    data = data_of(CAVES)
+    data.y = torch.arange(24) // 6
+    return [LinkPrediction(data), PairClassification(data)]
+
+
+def train(task: LinkPrediction | PairClassification, **options: Any) -> Result:
+    return fit(build_model("psgnn", task, hidden=8, eval_every=2, **options), task, epochs=4)
+
+
+@pytest.mark.parametrize("kind", [0, 1])
+@pytest.mark.parametrize("picker", [*LEARNED_PICKERS, "mixed"])
+def test_nothing_is_decided_by_the_test_pairs(picker: str, kind: int) -> None:
+    """Shuffled test labels change the test metrics and nothing else."""
+    task, other = tasks()[kind], tasks()[kind]
+    order = torch.randperm(other.test.labels.numel(), generator=torch.Generator().manual_seed(0))
+    other.test = replace(other.test, labels=other.test.labels[order])
+    a, b = (train(one, picker=picker, anchors=6) for one in (task, other))
+    assert a.test != b.test
+    assert a.history == b.history
+    assert a.val == b.val
+    assert a.anchors == b.anchors
+    weights = a.model.state_dict()
+    assert all(torch.equal(value, weights[key]) for key, value in b.model.state_dict().items())
+
+
+@pytest.mark.parametrize("picker", LEARNED_PICKERS)
+def test_training_keeps_the_learnt_anchors(picker: str) -> None:
+    task = tasks()[1]
+    result = train(task, picker=picker, anchors=6)
+    known = (view_of(task.graphs), task.train, task.val)
+    training, validation = (
+        Evidence(known[0], split.pairs.numpy(), split.labels.double().numpy()) for split in known[1:]
+    )
+    alone = LearnedPicker(picker, 6)
+    alone.learn(known[0], [training], validation)
+    assert result.anchors == alone(known[0]).nodes.tolist()
+
+
+# --- the rule of the best preset
+
+
+@settings(max_examples=15)
+@given(random_graphs(min_nodes=2, max_nodes=20))
+def test_mixed_gives_distinct_nodes_for_every_k(graph: nx.Graph) -> None:
+    data = data_of(graph)
+    for k in range(1, len(graph) + 1):
+        found = select_anchors(data, "mixed", k)
+        assert found.unique().numel() == found.numel() == k
+        assert 0 <= found.min() <= found.max() < len(graph)
+        assert found.equal(select_anchors(data, "mixed", k))
+
+
+def test_mixed_alternates_spread_nodes_with_nodes_drawn_by_degree() -> None:
+    hubs = nx.disjoint_union(nx.star_graph(60), nx.path_graph(30))
+    view = view_of([data_of(hubs)])
+    drawn = []
+    for seed in range(40):
+        found = select_anchors(data_of(hubs), "mixed", 6, seed).numpy()
+        spread = farthest_first(view.union.graph(0), 3, np.random.default_rng(seed))
+        assert found[::2].tolist() == spread.tolist()
+        drawn.append(set(found[1::2].tolist()))
+    # The hub has a third of all degrees; three uniform draws of 90 would have it once in 30 sets.
+    assert sum(0 in chosen for chosen in drawn) > 15
+    assert len(set(map(frozenset, drawn))) > 20

@@ -1,0 +1,363 @@
+"""The parts that learn from positions, and how they are trained: set decoder, channel encoder, best preset."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import networkx as nx
+import numpy as np
+import pytest
+import torch
+from sklearn.metrics import roc_auc_score
+from torch_geometric.data import Data
+
+import psgnn
+import psgnn.training as training
+from conftest import data_of
+from psgnn.nn import Choice, View, build_model, view_of
+from psgnn.nn.channels import ChannelEncoder
+from psgnn.nn.config import ABLATIONS
+from psgnn.nn.decoders import SetDecoder
+from psgnn.nn.positions import Parts, positions_of
+from psgnn.tasks import LinkPrediction, PairClassification
+from psgnn.training import Result, fit
+
+RANDOM = nx.gnp_random_graph(18, 0.25, seed=3)
+BROKEN = nx.disjoint_union(nx.connected_caveman_graph(3, 4), nx.empty_graph(1))
+
+
+def small_communities() -> Data:
+    return psgnn.load_dataset("communities", communities=4, size=8)[0]
+
+
+def link_task() -> LinkPrediction:
+    return LinkPrediction(small_communities())
+
+
+def train(task: psgnn.tasks.Task, epochs: int = 4, out: Path | None = None, **options: Any) -> Result:
+    options = {"eval_every": 2, "hidden": 8} | options
+    return fit(build_model("psgnn", task, **options), task, epochs=epochs, out=out)
+
+
+def decoder_of(**options: Any) -> SetDecoder:
+    torch.manual_seed(0)
+    settings: dict[str, Any] = {"dropout": 0.3, "anchor_dropout": 0.5, "network": True, "members": 2}
+    return SetDecoder(Parts(), 8, **(settings | options))
+
+
+def anchors(*rows: list[int]) -> Choice:
+    width = max(map(len, rows))
+    return Choice.plain(np.array([row + [-1] * (width - len(row)) for row in rows]))
+
+
+def all_pairs(num_nodes: int) -> torch.Tensor:
+    return torch.triu_indices(num_nodes, num_nodes, 1)
+
+
+def calibrated(decoder: SetDecoder, view: View, choice: Choice) -> SetDecoder:
+    decoder.calibrate(positions_of(view, choice, Parts()), all_pairs(int(view.union.sizes[0])))
+    return decoder.eval()
+
+
+# --- the set decoder
+
+
+@pytest.mark.parametrize("in_training", [False, True])
+def test_scores_do_not_depend_on_the_order_of_a_pair(in_training: bool) -> None:
+    view, choice, pairs = view_of([data_of(RANDOM)]), anchors([2, 5, 9, 16]), all_pairs(18)
+    decoder = calibrated(decoder_of(dropout=0.0), view, choice).train(in_training)
+    positions = positions_of(view, choice, Parts())
+    torch.manual_seed(1)
+    there = decoder(positions, pairs)
+    torch.manual_seed(1)
+    torch.testing.assert_close(decoder(positions, pairs.flip(0)), there, rtol=1e-4, atol=1e-4)
+    assert there.std() > 0.01
+
+
+def test_scores_do_not_depend_on_the_order_of_the_anchors() -> None:
+    view, pairs, chosen = view_of([data_of(RANDOM)]), all_pairs(18), [2, 5, 9, 16, 0]
+    decoder = calibrated(decoder_of(), view, anchors(chosen))
+    scores = decoder(positions_of(view, anchors(chosen), Parts()), pairs)
+    shuffled = decoder(positions_of(view, anchors(chosen[::-1]), Parts()), pairs)
+    torch.testing.assert_close(shuffled, scores, rtol=1e-3, atol=2e-3)
+    others = decoder(positions_of(view, anchors([1, 3, 4, 7, 8]), Parts()), pairs)
+    assert not torch.allclose(others, scores, rtol=1e-3, atol=2e-3)
+
+
+def test_a_union_of_graphs_with_different_numbers_of_anchors_scores_as_the_graphs_alone() -> None:
+    union, own = view_of([data_of(RANDOM), data_of(BROKEN)]), ([2, 5, 9, 16, 0, 11], [1, 6])
+    both = anchors(own[0], [18 + v for v in own[1]])
+    decoder = calibrated(decoder_of(), union, both)
+    for graph, chosen, first in ((RANDOM, own[0], 0), (BROKEN, own[1], 18)):
+        pairs = all_pairs(len(graph))
+        alone = decoder(positions_of(view_of([data_of(graph)]), anchors(chosen), Parts()), pairs)
+        together = decoder(positions_of(union, both, Parts()), pairs + first)
+        torch.testing.assert_close(together, alone, rtol=1e-3, atol=2e-3)
+
+
+def test_gradients_reach_every_parameter() -> None:
+    data = data_of(RANDOM)
+    data.x = torch.randn(18, 5, generator=torch.Generator().manual_seed(0))
+    task = LinkPrediction(data)
+    model = build_model("psgnn", task, hidden=8)
+    view = view_of(task.graphs)
+    choice, pairs, labels = model.pick(view), task.train.pairs, task.train.labels
+    model.calibrate(view, choice, pairs)
+    torch.manual_seed(0)
+    model.train().loss(view, choice, pairs, labels).backward()
+    untouched = [
+        name for name, weight in model.named_parameters() if weight.grad is None or not weight.grad.any()
+    ]
+    assert not untouched
+
+
+def test_the_score_is_the_mean_of_its_members_and_they_differ() -> None:
+    view, choice, pairs = view_of([data_of(RANDOM)]), anchors([2, 5, 9]), all_pairs(18)
+    decoder = calibrated(decoder_of(members=3), view, choice)
+    positions = positions_of(view, choice, Parts())
+    members = decoder.member_scores(positions, pairs)
+    assert members.shape == (pairs.size(1), 3)
+    torch.testing.assert_close(decoder(positions, pairs), members.mean(dim=1))
+    assert not torch.allclose(members[:, 0], members[:, 1], atol=1e-2)
+
+
+def test_statistics_are_standardised_by_the_pairs_of_the_calibration() -> None:
+    view, choice = view_of([data_of(RANDOM)]), anchors([2, 5, 9])
+    decoder = calibrated(decoder_of(), view, choice)
+    seen: list[torch.Tensor] = []
+    decoder.linear.register_forward_hook(lambda module, args, out: seen.append(args[0]))
+    decoder(positions_of(view, choice, Parts()), all_pairs(18))
+    assert seen[0].abs().max() <= 6
+    varies = seen[0].std(dim=0) > 0.1
+    assert varies.float().mean() > 0.8
+    assert seen[0][:, varies].mean(dim=0).abs().max() < 0.3  # the cut at 6 moves a mean a little
+
+
+# --- embeddings
+
+
+def test_the_embedding_of_some_nodes_is_that_of_all_at_their_rows() -> None:
+    data = [data_of(RANDOM), data_of(BROKEN)]
+    for g, graph in enumerate(data):
+        graph.x = torch.randn(graph.num_nodes, 3, generator=torch.Generator().manual_seed(g))
+    view, choice = view_of(data), anchors([2, 5, 9], [19, 24])
+    torch.manual_seed(0)
+    encoder = ChannelEncoder(Parts(), 8, dropout=0.5, in_channels=3).eval()
+    encoder.calibrate(positions_of(view, choice, Parts()))
+    nodes = torch.tensor([30, 4, 18, 4, 0])
+    whole = encoder(view, choice)
+    assert whole.size(0) == 31
+    torch.testing.assert_close(encoder(view, choice, nodes), whole[nodes])
+
+
+def test_embeddings_alone_reproduce_their_test_metrics() -> None:
+    task = link_task()
+    result = train(task, epochs=10)
+    h = result.embed()
+    apart = (h[task.test.pairs[0]] - h[task.test.pairs[1]]).norm(dim=1)
+    assert result.embedding_test is not None
+    assert result.embedding_test["auc"] == pytest.approx(roc_auc_score(task.test.labels, -apart))
+    assert result.record["embedding_test"] == result.embedding_test
+
+
+@pytest.mark.parametrize("decoder", ["dot", "distance"])
+def test_scores_of_a_model_that_can_be_indexed_follow_its_embeddings(decoder: str) -> None:
+    task = PairClassification(small_communities())
+    result = train(task, epochs=6, decoder=decoder)
+    pairs = all_pairs(32)
+    h = result.embed().double()
+    a, b = h[pairs[0]], h[pairs[1]]
+    near = (a * b).sum(dim=1) if decoder == "dot" else -(a - b).norm(dim=1)
+    scores = result.score(pairs).double()
+    order = near.argsort()
+    assert (scores[order].diff() >= -1e-4).all()
+    assert np.corrcoef(scores, near)[0, 1] > 0.9999  # both are linear in it, rising
+    assert scores.std() > 1e-3
+    assert result.embedding_test is None  # the scores are the embeddings'
+
+
+def test_predictions_in_blocks_are_predictions_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    result, pairs = train(link_task(), epochs=2), all_pairs(32)
+    whole = result.score(pairs)
+    monkeypatch.setattr("psgnn.nn.models.PAIR_BLOCK", 37)
+    torch.testing.assert_close(result.score(pairs), whole)
+
+
+# --- node features
+
+
+def featured_task(change: float = 0.0) -> PairClassification:
+    data = small_communities()
+    data.x = torch.randn(32, 5, generator=torch.Generator().manual_seed(0))
+    data.x[:, 3] += change * torch.arange(32)
+    return PairClassification(data)
+
+
+@pytest.mark.parametrize("decoder", ["set", "distance"])
+@pytest.mark.parametrize("used", [True, False])
+def test_features_count_unless_they_are_switched_off(decoder: str, used: bool) -> None:
+    task = featured_task()
+    result = train(task, epochs=3, decoder=decoder, features=used)
+    pairs = all_pairs(32)
+    changed = featured_task(0.5).graphs
+    before, after = result.score(pairs, task.graphs), result.score(pairs, changed)
+    assert torch.equal(before, after) is not used
+    assert torch.equal(result.embed(task.graphs), result.embed(changed)) is not used
+
+
+# --- ablations
+
+
+@pytest.mark.parametrize("label", ABLATIONS)
+def test_every_ablation_trains(label: str) -> None:
+    task = link_task()
+    result = train(task, epochs=2, **ABLATIONS[label])
+    fresh = build_model("psgnn", task, hidden=8, **ABLATIONS[label])
+    moved = [
+        not torch.equal(weight, fresh.get_parameter(name)) for name, weight in result.model.named_parameters()
+    ]
+    assert all(moved)
+    assert all(np.isfinite(entry["loss"]) for entry in result.history)
+    assert torch.isfinite(result.score(all_pairs(32))).all()
+    assert fresh.config != build_model("psgnn", task, hidden=8).config  # something was switched off
+
+
+# --- training with the best preset
+
+
+@pytest.mark.parametrize("eval_every", [2, 9])  # what is kept is from before, and from after the interruption
+def test_an_interrupted_run_of_the_best_preset_resumes_to_the_result_it_would_have_had(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, eval_every: int
+) -> None:
+    task = link_task()
+    whole = train(task, epochs=9, eval_every=eval_every)
+    config = whole.model.config
+    assert (config.average, config.one_cycle, config.batch, config.members) == (0.98, True, "auto", 4)
+    epoch = training._Trainer._epoch
+
+    def interrupt(self: Any, number: int) -> float:
+        if number == 5:
+            raise KeyboardInterrupt
+        return epoch(self, number)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(training._Trainer, "_epoch", interrupt)
+        with pytest.raises(KeyboardInterrupt):
+            train(task, epochs=9, eval_every=eval_every, out=tmp_path / "run")
+    resumed = train(task, epochs=9, eval_every=eval_every, out=tmp_path / "run")
+    assert resumed.history == whole.history
+    assert resumed.anchors == whole.anchors
+    assert (resumed.val, resumed.test, resumed.embedding_test) == (
+        whole.val,
+        whole.test,
+        whole.embedding_test,
+    )
+    weights = whole.model.state_dict()
+    assert all(torch.equal(value, weights[key]) for key, value in resumed.model.state_dict().items())
+
+
+def test_the_averaged_weights_are_validated_and_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The average is rebuilt here from the weights after every step."""
+    task, average = link_task(), 0.75
+    steps: list[dict[str, torch.Tensor]] = []
+    validated: list[dict[str, torch.Tensor]] = []
+
+    def copy(self: Any) -> dict[str, torch.Tensor]:
+        return {key: value.detach().clone() for key, value in self.model.state_dict().items()}
+
+    epoch, measure = training._Trainer._epoch, training._Trainer._measure
+
+    def after_step(self: Any, number: int) -> float:
+        loss = epoch(self, number)
+        steps.append(copy(self))
+        return loss
+
+    def while_measured(self: Any, *args: Any, **options: Any) -> dict[str, float]:
+        validated.append(copy(self))
+        return measure(self, *args, **options)
+
+    monkeypatch.setattr(training._Trainer, "_epoch", after_step)
+    monkeypatch.setattr(training._Trainer, "_measure", while_measured)
+    result = train(task, epochs=6, eval_every=6, average=average, lr=0.05)
+    expected = steps[0]
+    for number, step in enumerate(steps[1:], start=2):
+        share = max(1 - average, 1 / (1 + number / 10))
+        expected = {key: value + share * (step[key] - value) for key, value in expected.items()}
+    kept = result.model.state_dict()
+    for key, value in expected.items():
+        torch.testing.assert_close(validated[0][key], value, rtol=1e-4, atol=1e-5)
+        assert torch.equal(kept[key], validated[0][key])
+    assert not torch.allclose(kept["decoder.linear.weight"], steps[-1]["decoder.linear.weight"], atol=1e-4)
+
+
+def test_training_goes_on_from_the_weights_and_not_from_their_average() -> None:
+    """How often the average is looked at changes nothing about the steps."""
+    often = train(link_task(), epochs=6, eval_every=1)
+    once = train(link_task(), epochs=6, eval_every=6)
+    assert often.history[-1] == once.history[-1]
+
+
+def test_only_a_part_of_many_validation_pairs_is_watched(monkeypatch: pytest.MonkeyPatch) -> None:
+    task = link_task()
+    model = build_model("psgnn", task, hidden=8)
+    assert training._Trainer(model, task, 2, 0).watched is task.val
+    monkeypatch.setattr(training, "MOST_WATCHED_PAIRS", 10)
+    watched = training._Trainer(model, task, 2, 0).watched
+    known = {(u, v): y for u, v, y in zip(*task.val.pairs.tolist(), task.val.labels.tolist(), strict=True)}
+    found = list(zip(*watched.pairs.tolist(), strict=True))
+    assert len(set(found)) == len(found) == watched.labels.numel() == watched.graph_ids.numel() == 10
+    assert [known[pair] for pair in found] == watched.labels.tolist()
+    assert training._Trainer(model, task, 2, 0).watched.pairs.equal(watched.pairs)
+    assert not training._Trainer(model, task, 2, 1).watched.pairs.equal(watched.pairs)
+    result = train(task, epochs=2)
+    assert result.val["auc"] == pytest.approx(
+        roc_auc_score(task.val.labels, result.score(task.val.pairs))
+    )  # all of them, once, at the end
+
+
+def test_the_learning_rate_rises_and_falls(monkeypatch: pytest.MonkeyPatch) -> None:
+    rates: list[float] = []
+    step = torch.optim.AdamW.step
+
+    def record(self: Any, *args: Any, **options: Any) -> Any:
+        rates.append(self.param_groups[0]["lr"])
+        return step(self, *args, **options)
+
+    monkeypatch.setattr(torch.optim.AdamW, "step", record)
+    train(link_task(), epochs=20, eval_every=20, lr=0.01, decoder="distance")
+    assert np.argmax(rates) == 4
+    assert max(rates) == pytest.approx(0.01)
+    assert (np.diff(rates[:5]) > 0).all()
+    assert (np.diff(rates[4:]) < 0).all()
+    assert max(rates[0], rates[-1]) < 0.0005
+
+
+@pytest.mark.parametrize(("batch", "pairs"), [(40, 40), ("auto", 256)])
+def test_a_batch_has_its_size_and_share_of_negatives(batch: int | str, pairs: int) -> None:
+    task = link_task()
+    trainer = training._Trainer(build_model("psgnn", task, hidden=8, batch=batch), task, 2, 0)
+    view, found, labels = trainer._batch(3, np.random.default_rng(0))
+    assert found.shape == (2, pairs)
+    assert labels.sum() == pairs // 4  # three negatives to a positive
+    positives = set(map(tuple, found[:, labels == 1].T.tolist()))
+    assert positives <= set(map(tuple, task.fold(3).positives.T.tolist()))
+    assert not positives & set(map(tuple, view.union.adjacency.edges().T.tolist()))
+
+
+def test_a_batch_of_labelled_pairs_is_shared_evenly_by_the_graphs() -> None:
+    """A graph with few pairs counts as much in the mean AUC as one with many."""
+    graphs = [data_of(nx.connected_caveman_graph(3, size)) for size in (4, 12)]
+    for graph in graphs:
+        graph.y = torch.arange(graph.num_nodes) * 3 // graph.num_nodes
+    task = PairClassification(graphs)
+    trainer = training._Trainer(build_model("psgnn", task, hidden=8, batch=400), task, 2, 0)
+    _, pairs, labels = trainer._batch(0, np.random.default_rng(0))
+    own = task.train.graph_ids.bincount()
+    assert own[1] > 5 * own[0]
+    drawn = torch.from_numpy(task.union.graph_of[pairs[0].numpy()]).bincount()
+    assert 160 < drawn[0] < 240
+    known = {
+        (u, v): y for u, v, y in zip(*task.train.pairs.tolist(), task.train.labels.tolist(), strict=True)
+    }
+    assert [known[pair] for pair in zip(*pairs.tolist(), strict=True)] == labels.tolist()
