@@ -27,6 +27,7 @@ from psgnn.nn import (
     build_model,
     view_of,
 )
+from psgnn.nn.config import PICKERS, make_config
 from psgnn.nn.convolutions import CONVOLUTIONS
 from psgnn.nn.messages import anchor_messages, dense_messages
 from psgnn.nn.pickers import spread_top_k
@@ -309,14 +310,13 @@ def test_every_convolution_can_score(conv: str) -> None:
 
 
 @pytest.mark.parametrize("k", ["log", "log2", 3])
-@pytest.mark.parametrize("name", ["score", "sequential", "random-sets", "farthest-first"])
+@pytest.mark.parametrize("name", [name for name in PICKERS if name != "none"])
 def test_every_picker_takes_k_per_graph_and_is_fixed_in_evaluation(name: str, k: int | str) -> None:
     from psgnn.anchors import anchor_count
-    from psgnn.nn.config import make_config
     from psgnn.nn.models import model_of
 
     view = three_views()
-    options = {"picker": name, "anchors": k}
+    options = {"picker": name, "anchors": k, "encoder": "layers", "decoder": "dot"}
     model = model_of(make_config("psgnn", "pair", 1, "best", 0, **options)).eval()
     picks = [model.pick(view) for _ in range(2)]
     assert picks[0] is not None
@@ -330,7 +330,9 @@ def test_every_picker_takes_k_per_graph_and_is_fixed_in_evaluation(name: str, k:
     exploring = {
         str(model.pick(view, torch.Generator().manual_seed(s), 1.0).per_graph(view)) for s in range(5)
     }  # type: ignore[union-attr]
-    assert len(exploring) > 1 or name == "farthest-first"
+    # Rules are as they are; what is learnt before training does not change during it.
+    explores = name in ("score", "sequential", "random-sets", "random")
+    assert (len(exploring) > 1) == explores
 
 
 def test_a_sequential_picker_never_takes_a_node_twice() -> None:

@@ -15,17 +15,19 @@ NUMBERS_AN_ANCHOR = 8
 MOST_TRAINING_ANCHORS = 32
 ROLE_NUMBERS = 16
 HEATS = (1.0, 4.0, 16.0)
+NODE_BLOCK = 2**11  # nodes whose [K, R] rows are in memory at once
 
 
 class ChannelEncoder(nn.Module):
     r"""A node's coordinates: some numbers an anchor, its place in the spectral basis, its role.
 
-    .. math:: h_v = \text{CAT}\left( \frac{\psi(x_{vk})}{\sqrt{K}}_{k=1..K}, \
-              c_t \frac{e^{-t (1 - \lambda) / 2} \odot U_v}{\lVert \cdot \rVert}_{t = 4, 16}, \
-              \rho(\text{role}_v, \text{features}_v) \right)
+    .. math:: h_v = \text{CAT}\left( \frac{\psi(x_{vk}, r_v)}{\sqrt{K}}_{k=1..K}, \
+              c_t \frac{e^{-t (1 - \lambda) / 2} \odot U_v}{\lVert \cdot \rVert}_{t = 1, 4, 16}, \
+              W r_v \right)
 
-    psi and rho are MLPs shared by all anchors and nodes, c_t learnt scales. So the embedding is a sum over anchors and
-    eigenvectors under a dot product or a squared distance, whatever their number.
+    with x_{vk} the channels of node v to anchor k, r_v its encoded traits, U_v its row of the spectral basis; psi is an
+    MLP shared by all anchors, c_t are learnt scales. So a dot product or a squared distance of embeddings is a sum over
+    anchors and eigenvectors, whatever their number.
     """
 
     def __init__(self, parts: Parts, hidden: int, *, dropout: float, in_channels: int = 0) -> None:
@@ -44,9 +46,10 @@ class ChannelEncoder(nn.Module):
 
     def forward(self, view: View, choice: Choice, nodes: torch.Tensor | None = None) -> torch.Tensor:
         """Embeddings ``[n, d]`` of the nodes, or of all."""
-        positions = positions_of(view, choice, self.parts)
         if nodes is None:
-            nodes = torch.arange(view.union.num_nodes, device=view.x.device)
+            everyone = torch.arange(view.union.num_nodes, device=view.x.device)
+            return torch.cat([self(view, choice, some) for some in torch.split(everyone, NODE_BLOCK)])
+        positions = positions_of(view, choice, self.parts)
         blocks = []
         traits = None if self.traits is None else self.traits(positions, nodes).relu()
         if self.channel_part is not None:

@@ -93,8 +93,8 @@ class PositionModel(nn.Module):
 
     def embedding_score(self, h: torch.Tensor, pairs: torch.Tensor) -> torch.Tensor:
         """Logits ``[P]`` of pairs ``[2, P]`` from the embeddings ``h [N, d]`` alone: their dot product or distance."""
-        scores: torch.Tensor = (self.embedding_decoder or self.decoder)(h[pairs[0]], h[pairs[1]])
-        return scores
+        decoder = self.embedding_decoder or self.decoder
+        return torch.cat([decoder(h[us], h[vs]) for us, vs in torch.split(pairs, PAIR_BLOCK, dim=1)])
 
     def loss(
         self, view: View, choice: AnyChoice | None, pairs: torch.Tensor, labels: torch.Tensor
