@@ -6,7 +6,16 @@ from hypothesis import strategies as st
 from sklearn.metrics import average_precision_score, roc_auc_score
 
 from psgnn.errors import InputError
-from psgnn.metrics import METRICS, average_precision, evaluate, grouped_auc, hits_at_k, mrr, roc_auc
+from psgnn.metrics import (
+    METRICS,
+    auc_standard_error,
+    average_precision,
+    evaluate,
+    grouped_auc,
+    hits_at_k,
+    mrr,
+    roc_auc,
+)
 from psgnn.tasks import Split
 
 # Few distinct scores, so that most cases have ties, within and across labels and groups.
@@ -158,3 +167,15 @@ def test_bad_groups_missing_labels_and_bad_k():
         hits_at_k([1.0], [0.0], 0)
     with pytest.raises(InputError, match="NaN"):
         mrr([1.0], [np.nan])
+
+
+def test_the_standard_error_of_auc_is_the_spread_over_samples() -> None:
+    rng = np.random.default_rng(0)
+    aucs = []
+    for _ in range(2000):
+        positives, negatives = rng.exponential(3.0, 60), rng.exponential(1.0, 40)
+        labels = np.repeat([1, 0], [60, 40])
+        aucs.append(roc_auc(labels, np.concatenate([positives, negatives])))
+    # Hanley and McNeil's formula is exact for scores that are exponentially distributed.
+    assert auc_standard_error(0.75, 60, 40) == pytest.approx(np.std(aucs), rel=0.05)
+    assert auc_standard_error(1.0, 5, 5) == 0

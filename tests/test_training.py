@@ -17,6 +17,7 @@ from torch_geometric.data import Data
 import psgnn.training as training
 from conftest import data_of
 from psgnn.errors import InputError
+from psgnn.metrics import auc_standard_error
 from psgnn.nn import MODELS, PRESETS, build_model
 from psgnn.tasks import LinkPrediction, PairClassification, Task
 from psgnn.training import Result, fit, load
@@ -71,10 +72,24 @@ def test_learning_beats_chance_by_far() -> None:
 
 
 def test_the_best_epoch_by_validation_is_the_one_that_is_kept() -> None:
-    result = train(epochs=60, eval_every=5)
+    result = train(epochs=60, eval_every=5, tolerance=0.0)
     best = max(reversed(result.history), key=lambda entry: entry["auc"])  # of equals the later
     assert result.val["auc"] == best["auc"]
     assert result.record["best_epoch"] == best["epoch"]
+
+
+def test_of_epochs_that_validation_cannot_tell_apart_the_latest_is_kept() -> None:
+    task = link_task()
+    positives = int(task.val.labels.sum())
+    for tolerance in (0.5, 2.0):
+        result = train(task, epochs=60, eval_every=5, tolerance=tolerance, one_cycle=False)
+        best, kept = -1.0, 0
+        for entry in result.history:
+            best = max(best, entry["auc"])
+            slack = tolerance * auc_standard_error(best, positives, task.val.labels.numel() - positives)
+            if entry["auc"] >= best - slack:
+                kept = int(entry["epoch"])
+        assert result.record["best_epoch"] == kept
 
 
 def test_patience_ends_training() -> None:
@@ -141,7 +156,8 @@ def test_no_collapse_over_twenty_seeds_on_a_grid() -> None:
         task = LinkPrediction(data, seed=seed)
         options = {"picker": "sequential", "samples": 2, "encoder": "layers", "anchor": "add", "center": True}
         training_options = {"decoder": "distance", "layers": 2, "hidden": 64, "lr": 5e-3, "anchors": "log"}
-        full_batches = {"batch": "all", "average": 0.0, "one_cycle": False, "negatives": 1}
+        full_batches = {"batch": "all", "average": 0.0, "one_cycle": False, "negatives": 1, "tolerance": 0.0}
+        full_batches |= {"dropout": 0.1, "weight_decay": 0.0}
         model = build_model("psgnn", task, seed=seed, **options, **training_options, **full_batches)
         result = fit(model, task, epochs=30, seed=seed)
         assert result.val["auc"] > 0.65, f"seed {seed} collapsed"

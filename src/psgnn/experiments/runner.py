@@ -188,7 +188,7 @@ def _serve(connection: Connection[Any, Any], make: Make, root: str | None) -> No
     while True:
         try:
             run = connection.recv()
-        except EOFError:
+        except (EOFError, OSError):  # the parent is gone
             return
         answer: tuple[dict[str, Any], str | None]
         try:
@@ -198,7 +198,10 @@ def _serve(connection: Connection[Any, Any], make: Make, root: str | None) -> No
         except Exception as error:
             place = traceback.extract_tb(error.__traceback__)[-1]
             answer = {}, f"{type(error).__name__}: {error} ({Path(place.filename).name}:{place.lineno})"
-        connection.send(answer)
+        try:
+            connection.send(answer)
+        except OSError:  # the parent was killed meanwhile; what it asked for has no reader
+            return
 
 
 def _end_with_parent() -> None:
