@@ -499,6 +499,20 @@ def test_the_best_other_is_the_hardest_on_common_seeds(manifest: Manifest) -> No
     assert found.mean == pytest.approx(0.005)
 
 
+def test_a_single_split_makes_no_best_other(manifest: Manifest, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("psgnn.experiments.statistics.ENOUGH_SEEDS", 2)
+    fill(manifest, {"gcn": GCN, "pagerank": [0.5, 0.5], "adamic-adar": [0.99]})
+    methods = manifest.section_methods(manifest.sections[0])
+    cells = read_cells(manifest.records, manifest.row("grid-link"), methods, 100)
+    found = against_best(cells["gcn"], cells)
+    assert found is not None
+    assert found.other.method.name == "pagerank"
+    del cells["pagerank"]
+    found = against_best(cells["gcn"], cells)
+    assert found is not None
+    assert found.other.method.name == "adamic-adar"
+
+
 def test_equal_methods_have_no_p_value(manifest: Manifest) -> None:
     fill(manifest, {"gcn": [1.0, 1.0], "pagerank": [1.0, 1.0, 1.0]})
     page = markdown(manifest)

@@ -13,6 +13,8 @@ from psgnn.experiments.manifest import MethodSpec, Row
 from psgnn.experiments.plan import Run, count
 from psgnn.experiments.records import Record, read_cell
 
+ENOUGH_SEEDS = 3
+
 
 @dataclass(frozen=True)
 class Cell:
@@ -102,7 +104,12 @@ def difference(main: Cell, other: Cell) -> Difference | None:
 
 
 def against_best(main: Cell, cells: Mapping[str, Cell]) -> Difference | None:
-    """The difference to the hardest competitor: the one with the smallest lead of `main` on common seeds."""
+    """The difference to the hardest competitor: the one with the smallest lead of `main` on common seeds.
+
+    A competitor with fewer than `ENOUGH_SEEDS` of them is named only where no other has more: on a single split a weak
+    method can come close by luck.
+    """
     others = [difference(main, cell) for name, cell in cells.items() if name != main.method.name]
     known = [other for other in others if other is not None]
-    return min(known, key=lambda found: found.mean, default=None)
+    enough = [other for other in known if other.seeds >= ENOUGH_SEEDS]
+    return min(enough or known, key=lambda found: found.mean, default=None)

@@ -7,12 +7,11 @@ import torch
 from torch import nn
 
 from psgnn.nn.choices import Choice
-from psgnn.nn.positions import Parts, Positions, anchors_of_a_step, positions_of
+from psgnn.nn.positions import MOST_TRAINING_ANCHORS, Parts, Positions, anchors_of_a_step, positions_of
 from psgnn.nn.traits import TraitEncoder
 from psgnn.nn.view import View
 
 NUMBERS_AN_ANCHOR = 8
-MOST_TRAINING_ANCHORS = 32
 ROLE_NUMBERS = 16
 HEATS = (1.0, 4.0, 16.0)
 NODE_BLOCK = 2**11  # nodes whose [K, R] rows are in memory at once

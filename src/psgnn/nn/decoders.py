@@ -5,12 +5,9 @@ from __future__ import annotations
 import torch
 from torch import nn
 
-from psgnn.nn.positions import Parts, Positions, anchors_of_a_step
+from psgnn.nn.positions import FARTHEST_FROM_MEAN, MOST_TRAINING_ANCHORS, Parts, Positions, anchors_of_a_step
 from psgnn.nn.statistics import pair_statistics_of, statistic_names
 from psgnn.nn.traits import TraitEncoder
-
-FARTHEST_FROM_MEAN = 6.0  # standard deviations, beyond which statistics are cut off
-MOST_TRAINING_ANCHORS = 32
 
 
 class DotDecoder(nn.Module):

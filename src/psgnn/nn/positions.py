@@ -19,6 +19,8 @@ from psgnn.nn.view import View
 
 RESTARTS = (0.15, 0.5)
 DIFFUSION_STEPS = (2, 4)
+MOST_TRAINING_ANCHORS = 32  # that a network sees in one step
+FARTHEST_FROM_MEAN = 6.0  # standard deviations, beyond which networks see a measured number cut off
 FLOOR = 1e-6  # the smallest probability that is told apart from none
 ROLES = (
     "log degree", "mean log degree of neighbours", "log of two-step walks", "clustering", "share of leaves around",

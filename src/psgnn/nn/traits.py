@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch import nn
 
-from psgnn.nn.positions import ROLES, Parts, Positions
+from psgnn.nn.positions import FARTHEST_FROM_MEAN, ROLES, Parts, Positions
 
 
 class TraitEncoder(nn.Module):
@@ -38,5 +38,5 @@ class TraitEncoder(nn.Module):
     def forward(self, positions: Positions, nodes: torch.Tensor) -> torch.Tensor:
         """Encodings of some nodes, ``[P, R]``."""
         traits = (positions.traits.to(nodes.device)[nodes] - self.mean) / self.deviation
-        encoded: torch.Tensor = self.mlp(traits.clamp(-6, 6))
+        encoded: torch.Tensor = self.mlp(traits.clamp(-FARTHEST_FROM_MEAN, FARTHEST_FROM_MEAN))
         return encoded
