@@ -20,8 +20,10 @@ from psgnn.anchors import (
     minimum_dominating_set,
     select_anchors,
 )
+from psgnn.datasets import load_dataset
 from psgnn.distances import hop_columns
 from psgnn.errors import InputError
+from psgnn.tasks import LinkPrediction
 
 GRAPHS = {
     "caveman": nx.connected_caveman_graph(6, 6),
@@ -285,3 +287,12 @@ def test_exact_optima_of_graphs_with_known_answers() -> None:
 def test_exact_optima_refuse_large_graphs() -> None:
     with pytest.raises(InputError, match=r"for graphs of 1..1000 nodes, found 1001"):
         metric_basis(data_of(nx.path_graph(1001)))
+
+
+def test_path_counts_do_not_grow_from_source_to_source() -> None:
+    """A grid has up to 1e27 shortest paths between two nodes: many, but no more from one source than from the next."""
+    (grid,) = load_dataset("grid", rows=48, cols=48)
+    holed = LinkPrediction(grid, seed=100).union.adjacency
+    scores = centrality.betweenness(holed)
+    assert np.isfinite(scores).all()
+    assert scores[holed.degrees <= 1].max() == 0

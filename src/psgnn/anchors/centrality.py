@@ -77,6 +77,7 @@ def _add_flow(
     for source in range(first, num_nodes, stride):
         seed[0] = source
         reached = queue_bfs(indptr, indices, seed, hops, queue, NO_CUTOFF)
+        paths[source] = 1.0
         for place in range(reached):
             v = queue[place]
             flow[v] = 0.0
@@ -85,7 +86,6 @@ def _add_flow(
                 for i in range(indptr[v], indptr[v + 1]):
                     if hops[indices[i]] == hops[v] - 1:
                         paths[v] += paths[indices[i]]
-        paths[source] = 1.0
         for place in range(reached - 1, 0, -1):
             w = queue[place]
             scores[w] += flow[w]
