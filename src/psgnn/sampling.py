@@ -125,6 +125,27 @@ class ListedPairs:
         return self.pairs[:, ranks]
 
 
+class Joined:
+    """Several pools as one, graph by graph; what is in two of them, or in one that is given twice, has two ranks."""
+
+    def __init__(self, *pools: Pool) -> None:
+        self._pools = pools
+        sizes = np.stack([pool.sizes for pool in pools], axis=1)  # [G, pools]
+        self.sizes: IntArray = sizes.sum(axis=1)
+        self._starts = running_total(sizes.ravel())
+
+    def unrank(self, ranks: IntArray) -> IntArray:
+        """The pairs ``[2, P]`` of these ranks."""
+        piece = np.searchsorted(self._starts, ranks, side="right") - 1
+        graph, place = np.divmod(piece, len(self._pools))
+        pairs = np.empty((2, ranks.size), dtype=np.int64)
+        for i, pool in enumerate(self._pools):
+            own = place == i
+            within = ranks[own] - self._starts[piece[own]]
+            pairs[:, own] = pool.unrank(within + running_total(pool.sizes)[graph[own]])
+        return pairs
+
+
 class NonEdges:
     r"""All pairs inside the same graph but for the ``excluded`` ones: ``[2, E]``, distinct, in any order.
 

@@ -8,14 +8,16 @@
     task.test.labels            # float32 [P], 1 for positives and 0 for negatives
 
 Pairs are unordered, positives and negatives never meet, and no pair is in two splits (but for the training
-negatives of :class:`OfficialLinks`). A seed gives the same task bit by bit. Every graph has random streams of
-its own, numbered by its place in the input, so that its split does not depend on the other graphs.
+negatives of :class:`OfficialLinks`, and for ``negatives="pgnn-released"``, which breaks all of that on purpose:
+:func:`ceiling`). A seed gives the same task bit by bit. Every graph has random streams of its own, numbered by its
+place in the input, so that its split does not depend on the other graphs.
 """
 
 from psgnn.tasks.base import Split, Task
 from psgnn.tasks.link import NEGATIVE_RULES, Fold, LinkPrediction
 from psgnn.tasks.official import OfficialLinks, link_task
 from psgnn.tasks.pair import PairClassification
+from psgnn.tasks.released import ceiling
 
 __all__ = [
     "NEGATIVE_RULES",
@@ -25,5 +27,6 @@ __all__ = [
     "PairClassification",
     "Split",
     "Task",
+    "ceiling",
     "link_task",
 ]

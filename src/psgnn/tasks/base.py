@@ -45,11 +45,13 @@ class Task:
     """The visible graphs and the three splits: what all tasks share.
 
     ``kept`` and ``dropped`` are the places, in the input, of the graphs that can and cannot be split;
-    ``headline`` is the metric of :func:`psgnn.metrics.evaluate` that results on the task are known by.
+    ``headline`` is the metric of :func:`psgnn.metrics.evaluate` that results on the task are known by;
+    ``negatives`` is the rule by which negatives were drawn, or ``"official"``.
     """
 
     name: ClassVar[str]
     headline: ClassVar[str] = "auc"
+    negatives: str = "uniform"
     union: Union
     train: Split
     val: Split
@@ -97,6 +99,13 @@ class Task:
             sha.update(np.ascontiguousarray(array).data)
         return sha.hexdigest()
 
+    def true_labels(self, pairs: torch.Tensor) -> torch.Tensor:
+        """1 for the pairs ``[2, P]``, ``u < v``, that are positives by the data, else 0, as float32 ``[P]``.
+
+        A split says the same but for the negatives ``"pgnn-released"``, which are positives in part.
+        """
+        raise NotImplementedError
+
     def __repr__(self) -> str:
         sizes = ", ".join(f"{part}={getattr(self, part).labels.numel()}" for part in ("train", "val", "test"))
         return f"{type(self).__name__}(graphs={len(self.kept)}, nodes={self.union.num_nodes}, {sizes})"
@@ -114,6 +123,20 @@ class Task:
                 piece.sort()  # to look up sorted ranks is several times faster
                 part.append(piece + starts[g])
         return [pool.unrank(np.concatenate(part)) for part in parts]
+
+    def _draw_anew(self, pools: Sequence[Pool], counts: IntArray, stream: int) -> list[IntArray]:
+        """Independent uniform pairs, each of the three parts from a pool of its own: a pair can be met again."""
+        rngs = [self._rng(stream, place) for place in self.kept]
+        parts = []
+        for pool, wanted in zip(pools, counts.T, strict=True):
+            ranks = [
+                np.sort(rng.integers(size, size=count)) + start
+                for rng, size, count, start in zip(
+                    rngs, pool.sizes, wanted, running_total(pool.sizes)[:-1], strict=True
+                )
+            ]
+            parts.append(pool.unrank(np.concatenate(ranks)))
+        return parts
 
     def _set_splits(self, positives: Sequence[IntArray], negatives: Sequence[IntArray]) -> None:
         """Make the splits of the pairs ``[2, P]`` of train, val and test, each graph by graph."""

@@ -14,7 +14,7 @@ from torch_geometric.data import Data
 from psgnn.errors import InputError, unknown_name
 from psgnn.graph import Adjacency, IntArray, Union
 from psgnn.kernels import merge_rows, transpose
-from psgnn.sampling import ListedPairs, NonEdges, running_total
+from psgnn.sampling import ListedPairs, NonEdges, Pool, pair_code, running_total
 from psgnn.tasks.base import (
     FOLDS,
     NEGATIVES,
@@ -26,8 +26,9 @@ from psgnn.tasks.base import (
     divide,
 )
 from psgnn.tasks.matching import matched_negatives
+from psgnn.tasks.released import RELEASED, released_pools
 
-NEGATIVE_RULES = ("uniform", "degree", "distance")
+NEGATIVE_RULES = ("uniform", "degree", "distance", RELEASED)
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,6 +58,10 @@ class LinkPrediction(Task):
     positive's ends; or ``"distance"``, whose ends are as many hops apart as a positive's, all in the visible
     graph (:func:`psgnn.tasks.matching.matched_negatives` has the rules). Uniform negatives are mostly far
     apart and of low degree, so that telling them from edges is easy.
+
+    ``"pgnn-released"`` draws them as P-GNN's released code does, which takes some edges for negatives
+    (:mod:`psgnn.tasks.released`). Results on it cannot be compared with any others; it is there to show what
+    that costs (:func:`psgnn.tasks.ceiling`).
     """
 
     name = "link"
@@ -76,7 +81,7 @@ class LinkPrediction(Task):
         check_integer("folds", folds, 2)
         if negatives not in NEGATIVE_RULES:
             raise unknown_name("negatives", str(negatives), NEGATIVE_RULES)
-        self.folds = int(folds)
+        self.folds, self.negatives = int(folds), negatives
         adjacencies = [Adjacency.from_data(graph) for graph in graphs]
         edges = np.array([adjacency.num_edges for adjacency in adjacencies])
         nodes = np.array([adjacency.num_nodes for adjacency in adjacencies])
@@ -94,11 +99,16 @@ class LinkPrediction(Task):
         pairs = sorted_edges(full.adjacency)
         counts = divide(edges[self.kept], val, test)  # [G, 3]
         negative_counts = divide(np.minimum(edges, others)[self.kept], val, test)
-        positives = self._draw(ListedPairs(pairs, edges[self.kept]), counts, POSITIVES)
+        all_edges = ListedPairs(pairs, edges[self.kept])
+        positives = self._draw(all_edges, counts, POSITIVES)
         self._train_counts = counts[:, 0]
         self.union = union_of_edges(positives[0], full.ptr)
         if negatives == "uniform":
             drawn = self._draw(NonEdges(full.ptr, pairs), negative_counts, NEGATIVES)
+        elif negatives == RELEASED:
+            pools = released_pools(all_edges, NonEdges(full.ptr, pairs), positives, counts)
+            drawn = self._draw_anew(pools, counts, NEGATIVES)
+            self._free_pairs = pools[0]
         else:
             drawn = self._match(negatives, positives, counts, negative_counts, full)
         self._set_splits(positives, drawn)
@@ -119,6 +129,12 @@ class LinkPrediction(Task):
             for part, piece in zip(parts, drawn, strict=True):
                 part.append(piece + full.ptr[g])
         return [np.concatenate(part, axis=1) for part in parts]
+
+    def true_labels(self, pairs: torch.Tensor) -> torch.Tensor:
+        """1 for the pairs ``[2, P]``, ``u < v``, that are edges, visible or held out; float32 ``[P]``."""
+        edges = [split.pairs[:, split.labels == 1] for split in (self.train, self.val, self.test)]
+        linked = np.isin(pair_code(pairs.numpy()), pair_code(torch.cat(edges, dim=1).numpy()))
+        return torch.from_numpy(linked.astype(np.float32))
 
     @property
     def _train_edges(self) -> IntArray:
@@ -148,7 +164,7 @@ class LinkPrediction(Task):
         return Fold(torch.from_numpy(edges[:, hidden]), edges, hidden, self.ptr)
 
     @cached_property
-    def _free_pairs(self) -> NonEdges:
+    def _free_pairs(self) -> Pool:
         """All pairs but the positives of all splits and the negatives of val and test."""
         taken = [self._train_edges, self.val.pairs.numpy(), self.test.pairs.numpy()]
         return NonEdges(self.ptr, np.concatenate(taken, axis=1))
@@ -158,7 +174,7 @@ class LinkPrediction(Task):
 
         Every graph gets its share of ``size`` by its number of training edges, up to rounding, which is
         random too. Within a graph they are uniform over the pairs that are no positive of any split
-        and no negative of val or test.
+        and no negative of val or test; with the negatives ``"pgnn-released"`` they are drawn as those of train.
         """
         check_integer("size", size, 0)
         pool = self._free_pairs

@@ -50,6 +50,7 @@ class OfficialLinks(LinkPrediction):
     """
 
     headline = "hits@20"
+    negatives = "official"
 
     def __init__(
         self,

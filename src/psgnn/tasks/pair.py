@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
+import torch
 from torch_geometric.data import Data
 
 from psgnn.errors import InputError, unknown_name
@@ -20,6 +21,7 @@ from psgnn.tasks.base import (
     checked_graphs,
     divide,
 )
+from psgnn.tasks.released import RELEASED, released_pools
 
 
 class PairClassification(Task):
@@ -32,6 +34,10 @@ class PairClassification(Task):
     ``holdout="pairs"`` splits the pairs of every graph; ``holdout="graphs"`` holds out whole graphs, so
     that a model is asked about graphs that it has not been trained on. Of several graphs, those that
     cannot give a positive and a negative to each of their splits are left out.
+
+    ``negatives="pgnn-released"`` draws them as P-GNN's released code does, which takes some same-class pairs for
+    negatives (:mod:`psgnn.tasks.released`), as many negatives as positives. Results on it cannot be compared with
+    any others; it is there to show what that costs (:func:`psgnn.tasks.ceiling`).
     """
 
     name = "pair"
@@ -45,11 +51,14 @@ class PairClassification(Task):
         *,
         max_pairs: int = 1_000_000,
         holdout: str = "pairs",
+        negatives: str = "uniform",
     ) -> None:
         check_shares(val, test)
         graphs = checked_graphs(graphs, seed)
         if holdout not in ("pairs", "graphs"):
             raise unknown_name("holdout", str(holdout), ["pairs", "graphs"])
+        if negatives not in ("uniform", RELEASED):
+            raise unknown_name("negatives of the pair task", str(negatives), ["uniform", RELEASED])
         classes = [_classes(graph, place) for place, graph in enumerate(graphs)]
         adjacencies = [Adjacency.from_data(graph) for graph in graphs]
         edges = np.array([adjacency.num_edges for adjacency in adjacencies])
@@ -73,18 +82,26 @@ class PairClassification(Task):
         least = need * len(self.kept)  # so that every graph has its place in every split
         check_integer("max_pairs", max_pairs, least)
         self.union = Union.of_adjacencies([adjacencies[place] for place in self.kept])
-        kept_classes = np.concatenate([classes[place] for place in self.kept])
+        self.negatives = negatives
+        self._classes = np.concatenate([classes[place] for place in self.kept])
         wanted = same[self.kept]
         if wanted.sum() > max_pairs:
             share = running_total(wanted - need) / (wanted - need).sum()
             wanted = need + np.diff(np.floor((max_pairs - least) * share).astype(np.int64))
-        positives = SameClass(self.ptr, kept_classes)
-        negatives = DifferentClass(self.ptr, kept_classes)
+        alike, unlike = SameClass(self.ptr, self._classes), DifferentClass(self.ptr, self._classes)
         shares = self._hold_out_graphs if holdout == "graphs" else divide
-        self._set_splits(
-            self._draw(positives, shares(wanted, val, test), POSITIVES),
-            self._draw(negatives, shares(np.minimum(wanted, negatives.sizes), val, test), NEGATIVES),
-        )
+        counts = shares(wanted, val, test)
+        positives = self._draw(alike, counts, POSITIVES)
+        if negatives == RELEASED:
+            drawn = self._draw_anew(released_pools(alike, unlike, positives, counts), counts, NEGATIVES)
+        else:
+            drawn = self._draw(unlike, shares(np.minimum(wanted, unlike.sizes), val, test), NEGATIVES)
+        self._set_splits(positives, drawn)
+
+    def true_labels(self, pairs: torch.Tensor) -> torch.Tensor:
+        """1 for the pairs ``[2, P]`` of nodes of the same, known class; float32 ``[P]``."""
+        one, other = self._classes[pairs.numpy()]
+        return torch.from_numpy(((one == other) & (one >= 0)).astype(np.float32))
 
     def _hold_out_graphs(self, totals: IntArray, val: float, test: float) -> IntArray:
         """Train, val and test counts ``[G, 3]``, all of a graph's total in one of them."""
@@ -104,7 +121,9 @@ def _classes(graph: Data, place: int) -> IntArray:
     """The class of every node, int64 ``[N]``."""
     y = graph.y
     if y is None:
-        raise InputError(f"graph {place} has no node classes; set its y to an integer tensor [N]")
+        raise InputError(
+            f"graph {place} has no node classes; pass --labels FILE, or set its y to an integer tensor [N]"
+        )
     if y.is_floating_point() or y.numel() != graph.num_nodes:
         raise InputError(
             f"graph {place} has {graph.num_nodes} nodes, but its y is {y.dtype} of shape {list(y.shape)}; "
