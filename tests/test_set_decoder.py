@@ -345,6 +345,21 @@ def test_a_batch_has_its_size_and_share_of_negatives(batch: int | str, pairs: in
     assert not positives & set(map(tuple, view.union.adjacency.edges().T.tolist()))
 
 
+def test_small_batches_see_all_training_pairs(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two passes at least, unless somebody says how many epochs, and never more than the bound."""
+    task = link_task()
+    count = task.train.labels.numel()
+    config = build_model("psgnn", task, hidden=8, batch=2).config.model_copy(update={"epochs": 5})
+    assert training._steps(config, task) == count  # two passes of two pairs a step
+    assert training._steps(config.model_copy(update={"epochs": 2 * count}), task) == 2 * count
+    monkeypatch.setattr(training, "MOST_STEPS", 7)
+    assert training._steps(config, task) == 7
+    told = build_model("psgnn", task, hidden=8, batch=2, epochs=3)
+    assert training._steps(told.config, task) == 3
+    whole = build_model("psgnn", task, hidden=8, batch="all")
+    assert training._steps(whole.config, task) == whole.config.epochs
+
+
 def test_a_batch_of_labelled_pairs_is_shared_evenly_by_the_graphs() -> None:
     """A graph with few pairs counts as much in the mean AUC as one with many."""
     graphs = [data_of(nx.connected_caveman_graph(3, size)) for size in (4, 12)]

@@ -92,6 +92,16 @@ def test_of_epochs_that_validation_cannot_tell_apart_the_latest_is_kept() -> Non
         assert result.record["best_epoch"] == kept
 
 
+def test_rounding_does_not_choose_anchors() -> None:
+    """On constant features GENConv gives every node the same score, whatever the weights: ties decide, not digits."""
+    result = train(
+        PairClassification(communities(), seed=0), epochs=120, preset="paper", hidden=16, patience=500
+    )
+    anchors = [entry["anchors"] for entry in result.history]
+    assert len(anchors) == 12
+    assert all(chosen == anchors[0] for chosen in anchors)
+
+
 def test_patience_ends_training() -> None:
     result = train(epochs=500, name="gcn", patience=20, eval_every=5)
     last = 0
@@ -269,7 +279,7 @@ def test_the_record_has_what_a_reader_needs(finished: Path) -> None:
     assert {"seed", "versions", "history", "anchors", "seconds", "peak_memory_mb", "test", "val"} <= set(
         record
     )
-    assert set(record["task"]) == {"name", "split", "data"}
+    assert set(record["task"]) == {"name", "negatives", "split", "data"}
     assert record["task"]["split"] == link_task().digest
 
 

@@ -10,6 +10,7 @@ import torch
 
 from psgnn import runs
 from psgnn.errors import InputError
+from psgnn.heldout import HELD_OUT
 from psgnn.nn.choices import AnyChoice, choice_of, choice_tensors
 
 NUMBERS = ("epoch", "best_epoch", "improved_epoch", "best_value", "seconds")
@@ -26,7 +27,7 @@ class State:
     best_weights: dict[str, torch.Tensor] = field(default_factory=dict)
     best_choice: AnyChoice | None = None
     average: dict[str, torch.Tensor] = field(default_factory=dict)
-    history: list[dict[str, float]] = field(default_factory=list)
+    history: list[dict[str, Any]] = field(default_factory=list)
     seconds: float = 0.0
 
 
@@ -98,5 +99,5 @@ def _load_state(
 def remove_run(folder: Path) -> None:
     """Remove the files of a run, and nothing else; an empty folder stays."""
     runs.check_folder(folder)
-    for name in (runs.RECORD, runs.STATE, runs.CONFIG, runs.WEIGHTS, runs.GRAPH):
+    for name in (runs.RECORD, runs.STATE, runs.CONFIG, runs.WEIGHTS, runs.GRAPH, HELD_OUT):
         (folder / name).unlink(missing_ok=True)

@@ -19,19 +19,24 @@ from psgnn import runs
 from psgnn.checkpoints import State, open_run, remove_run, save_state
 from psgnn.console import Bar
 from psgnn.errors import InputError, MissingExtraError
+from psgnn.heldout import part_of, write_held_out
 from psgnn.metrics import METRICS, auc_standard_error, evaluate
 from psgnn.nn.boosted import Evidence, LearnedPicker
 from psgnn.nn.choices import AnyChoice
+from psgnn.nn.config import ModelConfig
 from psgnn.nn.models import PositionModel
 from psgnn.nn.view import View, features
-from psgnn.results import Result, load, save_run
+from psgnn.results import Result, load, names_of, save_run
 from psgnn.tasks import LinkPrediction, Split, Task
 
 __all__ = ["Result", "fit", "load", "remove_run"]
 
 CHECKPOINT_SECONDS = 20.0
 ONE_THREAD_NODES = 10_000
-MOST_WATCHED_PAIRS = 50_000
+MOST_WATCHED_PAIRS = 20_000
+MOST_STEP_PAIRS = 32_768
+MOST_STEPS = 1500
+MOST_TRACED_ANCHORS = 1000
 
 
 def fit(
@@ -43,25 +48,28 @@ def fit(
     out: str | Path | None = None,
     progress: bool = False,
     tensorboard: str | Path | None = None,
+    command: str | None = None,
 ) -> Result:
     """Train a model on a task.
 
     The weights and anchors of the epoch with the best validation AUC (or what else is the `headline` of the task) are
     kept, training stops when `patience` epochs have brought no better one, and the test pairs are read once, at the
-    end. An epoch is one step: on all training pairs, or on a random `batch` of them.
+    end. An epoch is one step: on a random `batch` of the training pairs, or on all of them (of more than
+    `MOST_STEP_PAIRS`, on so many).
 
     Args:
         model: from `build_model`; it is trained in place.
         task: what it may see and is asked.
-        epochs: at most; the model's own setting if None.
+        epochs: at most; if None the model's own setting, or enough for its `passes` over the training pairs.
         seed: of everything that is random in training.
         out: a folder for the run. An interrupted run in it is resumed, with the result it would have had; a
             finished one is an error.
         progress: show a bar with loss, validation AUC and time left.
         tensorboard: a folder for TensorBoard's events.
+        command: what a person typed to train the model, for the record.
     """
     folder = None if out is None else Path(out)
-    trainer = _Trainer(model, task, epochs or model.config.epochs, seed)
+    trainer = _Trainer(model, task, epochs or _steps(model.config, task), seed, command)
     state = trainer.open(folder) if folder is not None else State()
     with _fitting_threads(trainer.view):
         trainer.run(state, folder, progress)
@@ -85,20 +93,23 @@ def _fitting_threads(view: View) -> Iterator[None]:
 
 
 class _Trainer:
-    def __init__(self, model: PositionModel, task: Task, epochs: int, seed: int) -> None:
+    def __init__(
+        self, model: PositionModel, task: Task, epochs: int, seed: int, command: str | None = None
+    ) -> None:
         if model.config.in_channels != features(task.graphs).size(1):
             raise InputError(
                 f"the model expects {model.config.in_channels} features, the task's graphs have "
                 f"{features(task.graphs).size(1)}; build the model for this task"
             )
         self.model, self.task, self.epochs, self.seed = model, task, epochs, seed
-        self.config = model.config
+        self.config, self.command = model.config, command
         self.view = View(task.union, features(task.graphs))
         self.optimizer = torch.optim.AdamW(
             model.parameters(), lr=self.config.lr, weight_decay=self.config.weight_decay
         )
         self.hides = self.config.hide_positives and isinstance(task, LinkPrediction)
-        self.watched = _part_of(task.val, MOST_WATCHED_PAIRS, seed)
+        # A training run looks at the validation pairs many times.
+        self.watched = part_of(task.val, MOST_WATCHED_PAIRS, seed)
         self._folds: dict[int, tuple[torch.Tensor, View]] = {}
         if isinstance(model.picker, LearnedPicker):
             model.picker.learn(
@@ -191,12 +202,9 @@ class _Trainer:
         return self.model.explore(view, generator, exploration, self.config.samples)
 
     def _batch(self, epoch: int, rng: np.random.Generator) -> tuple[View, torch.Tensor, torch.Tensor]:
-        size = self.config.batch
-        if isinstance(size, int):
-            return self._pairs(epoch, rng, size)
-        # More pairs to learn from, more of them in a step: the number of steps is the same everywhere.
-        some = min(max(self.task.train.labels.numel() // 50, 256), 2048)
-        return self._pairs(epoch, rng, some if size == "auto" else None)
+        size = _step_pairs(self.config, self.task)
+        whole = self.config.batch == "all" and size == self.task.train.labels.numel()
+        return self._pairs(epoch, rng, None if whole else size)
 
     def _pairs(
         self, epoch: int, rng: np.random.Generator, size: int | None
@@ -254,7 +262,7 @@ class _Trainer:
         self.model.eval()
         choice = self.fixed or self.model.pick(self.view)
         metrics = self._measure(self.watched, choice, dict.fromkeys(["auc", "ap", self.task.headline]))
-        state.history.append({"epoch": state.epoch, "loss": loss, **metrics})
+        state.history.append({"epoch": state.epoch, "loss": loss, **metrics, **self._moving_anchors(choice)})
         value = metrics[self.task.headline]
         if value > state.best_value:
             state.best_value, state.improved_epoch = value, state.epoch
@@ -263,6 +271,12 @@ class _Trainer:
             state.best_epoch, state.best_choice = state.epoch, choice
             state.best_weights = {k: v.detach().clone() for k, v in self.model.state_dict().items()}
         self.model.load_state_dict(weights)
+
+    def _moving_anchors(self, choice: AnyChoice | None) -> dict[str, Any]:
+        """The anchors for the history, where training can change them and they are few."""
+        if choice is None or self.fixed is not None or choice.size > MOST_TRACED_ANCHORS:
+            return {}
+        return {"anchors": choice.listed()}
 
     def _slack(self, value: float) -> float:
         """How much worse than the best an epoch may be and still count as equal."""
@@ -305,21 +319,20 @@ class _Trainer:
         val = self._measure(self.task.val, state.best_choice)
         test = self._measure(self.task.test, state.best_choice)
         embedding_test = self._measure_embedding(state.best_choice)
-        names = [
-            [str(name) for name in graph.node_names] if "node_names" in graph else
-            [str(v) for v in range(int(graph.num_nodes))]
-            for graph in self.task.graphs
-        ]  # fmt: skip
+        names = names_of(self.task.graphs)
         result = Result(
-            self.model, self.view, state.best_choice, val, test, state.history, {}, names, embedding_test
-        )
+            self.model, self.view, state.best_choice, val, test, state.history, {}, names, embedding_test,
+            _hidden_links(self.task),
+        )  # fmt: skip
         result.record.update(self._record(state, result))
         if folder is not None:
+            write_held_out(folder, self.task, self.seed)
             save_run(folder, result)
         return result
 
     def _record(self, state: State, result: Result) -> dict[str, Any]:
         return {
+            "command": self.command,
             "seed": self.seed,
             "epochs": self.epochs,
             "epochs_run": state.epoch,
@@ -329,7 +342,12 @@ class _Trainer:
             "embedding_test": result.embedding_test,
             "history": state.history,
             "anchors": result.anchors,
-            "task": {"name": self.task.name, "split": self.task.digest, "data": runs.data_hash(self.view)},
+            "task": {
+                "name": self.task.name,
+                "negatives": self.task.negatives,
+                "split": self.task.digest,
+                "data": runs.data_hash(self.view),
+            },
             "config": self.config.model_dump(),
             "seconds": round(state.seconds, 3),
             "peak_memory_mb": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024,
@@ -337,13 +355,27 @@ class _Trainer:
         }
 
 
-def _part_of(split: Split, most: int, seed: int) -> Split:
-    """The split, or a random part of it: a training run looks at the validation pairs many times."""
-    count = split.labels.numel()
-    if count <= most:
-        return split
-    some = torch.from_numpy(np.sort(np.random.default_rng(seed).choice(count, most, replace=False)))
-    return Split(split.pairs[:, some], split.labels[some], split.graph_ids[some])
+def _hidden_links(task: Task) -> torch.Tensor:
+    """Links of the graphs that the model is not shown, ``[2, H]``."""
+    if not isinstance(task, LinkPrediction):
+        return torch.zeros(2, 0, dtype=torch.long)
+    return torch.cat([split.pairs[:, split.labels == 1] for split in (task.val, task.test)], dim=1)
+
+
+def _step_pairs(config: ModelConfig, task: Task) -> int:
+    """How many training pairs a step has. The more there are to learn from, the more of them."""
+    count = task.train.labels.numel()
+    if config.batch == "all":
+        return min(count, MOST_STEP_PAIRS)
+    return min(max(count // 50, 256), 2048) if config.batch == "auto" else config.batch
+
+
+def _steps(config: ModelConfig, task: Task) -> int:
+    """The epochs of the settings, or more where so many small steps would not see all the training pairs."""
+    if config.batch == "all":
+        return config.epochs
+    passes = math.ceil(config.passes * task.train.labels.numel() / _step_pairs(config, task))
+    return max(config.epochs, min(passes, MOST_STEPS))
 
 
 def _evidence(view: View, pairs: torch.Tensor, labels: torch.Tensor) -> Evidence:
@@ -373,6 +405,6 @@ def _write_tensorboard(folder: str | Path, result: Result) -> None:
     with SummaryWriter(str(folder)) as writer:
         for entry in result.history:
             for name, value in entry.items():
-                if name != "epoch":
+                if name not in ("epoch", "anchors"):
                     tag = "loss" if name == "loss" else f"validation/{name}"
                     writer.add_scalar(tag, value, int(entry["epoch"]))

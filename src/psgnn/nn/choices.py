@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
-from psgnn.graph import IntArray
+from psgnn.graph import IntArray, Union
 from psgnn.nn.view import View
 
 
@@ -64,6 +64,15 @@ class Choice:
         who = self.nodes.clamp_min(0).int()[view.graph]
         return Measured.of(view, hops, who, self.weight)
 
+    @property
+    def size(self) -> int:
+        """Number of anchors in all graphs together."""
+        return int((self.nodes >= 0).sum())
+
+    def listed(self) -> list[int]:
+        """Anchors of all graphs, union ids."""
+        return [v for row in self.nodes.tolist() for v in row if v >= 0]
+
     def per_graph(self, view: View) -> list[list[int]]:
         """Anchors of each graph, union ids."""
         return [[v for v in row if v >= 0] for row in self.nodes.tolist()]
@@ -86,6 +95,15 @@ class SetChoice:
         """Distances in the view; beyond the cutoff is unreachable."""
         hops, who = view.oracle.nearest(self.nodes, self.starts, cutoff)
         return Measured.of(view, hops, torch.from_numpy(who).clamp_min(0).to(view.x.device), self.weight)
+
+    @property
+    def size(self) -> int:
+        """Number of members of all sets together."""
+        return self.nodes.size
+
+    def listed(self) -> list[list[int]]:
+        """The members of every set in all graphs together, union ids."""
+        return [part.tolist() for part in np.split(self.nodes, self.starts[1:-1])]
 
     def per_graph(self, view: View) -> list[list[list[int]]]:
         """The sets of each graph, union ids."""
@@ -118,3 +136,35 @@ def choice_of(tensors: dict[str, torch.Tensor]) -> AnyChoice | None:
     if "choice.starts" in tensors:
         return SetChoice(nodes.numpy(), tensors["choice.starts"].numpy(), weight)
     return Choice(nodes, weight)
+
+
+def is_sound(choice: AnyChoice | None, union: Union) -> bool:
+    """Whether these can be anchors of the graphs: compiled code looks up distances by them without asking again."""
+    if choice is None:
+        return True
+    nodes, lanes = torch.as_tensor(choice.nodes), choice.weight.size(-1)
+    tidy = (
+        nodes.dtype == torch.long
+        and choice.weight.is_floating_point()
+        and choice.weight.shape == (union.num_graphs, lanes)
+        and bool(choice.weight.isfinite().all())
+    )
+    if not tidy:
+        return False
+    if isinstance(choice, SetChoice):
+        starts = choice.starts
+        return bool(
+            nodes.dim() == starts.ndim == 1
+            and starts.dtype == np.int64
+            and starts.size == lanes + 1
+            and starts[0] == 0
+            and starts[-1] == nodes.numel()
+            and (np.diff(starts) >= 0).all()
+            and ((nodes >= 0) & (nodes < union.num_nodes)).all()
+        )
+    if nodes.shape != choice.weight.shape or lanes > union.sizes.max():
+        return False
+    ptr = torch.from_numpy(union.ptr)
+    present = nodes >= 0
+    own = (nodes >= ptr[:-1, None]) & (nodes < ptr[1:, None])
+    return bool((own | (nodes == -1)).all() and (present[:, :-1] >= present[:, 1:]).all())

@@ -79,6 +79,7 @@ class ModelConfig(BaseModel):
     fresh_negatives: bool = False
     samples: int = Field(1, ge=1)
     batch: int | Literal["auto", "all"] = "all"
+    passes: int = Field(2, ge=0)  # over the training pairs at least, however small the batch
     negatives: int = Field(1, ge=1)
     one_cycle: bool = False
     average: float = Field(0.0, ge=0, lt=1)
@@ -170,8 +171,11 @@ def make_config(
     for option in options:
         if option not in ModelConfig.model_fields:
             raise unknown_name("option", option, ModelConfig.model_fields)
+    merged = {**settings, **options}
+    if "epochs" in options and merged.get("batch", "all") != "all":
+        merged.setdefault("passes", 0)  # whoever says how many epochs gets no more
     identity = {"name": name, "preset": preset, "task": task, "in_channels": in_channels, "seed": seed}
-    return check_config({**settings, **options, **identity})
+    return check_config({**merged, **identity})
 
 
 def check_config(settings: dict[str, Any]) -> ModelConfig:

@@ -101,7 +101,11 @@ def anchors_of_a_step(positions: Positions, most: int | None) -> torch.Tensor:
     return torch.arange(count) if most is None or most >= count else torch.randperm(count)[:most]
 
 
-def _measure(view: View, nodes: IntArray, parts: Parts) -> Positions:
+def measure_channels(view: View, nodes: IntArray, parts: Parts) -> tuple[npt.NDArray[np.int16], Floats]:
+    """Hops ``[N, K]`` and the channels ``[N, K, C]`` as they are measured, in their own units.
+
+    ``nodes [G, K]`` are the anchors of every graph, padded with -1.
+    """
     union, oracle = view.union, view.oracle
     hops = oracle.hops(nodes)
     channels = np.empty((*hops.shape, len(parts.channels)), np.float32)
@@ -117,6 +121,12 @@ def _measure(view: View, nodes: IntArray, parts: Parts) -> Positions:
     for flow in flows:
         flow += np.float32(FLOOR)
         channels[:, :, next(columns)] = np.log(flow)
+    return hops, channels
+
+
+def _measure(view: View, nodes: IntArray, parts: Parts) -> Positions:
+    union = view.union
+    hops, channels = measure_channels(view, nodes, parts)
     counts = (nodes >= 0).sum(axis=1)
     _standardise(channels, counts, union)
     nothing = np.zeros((union.num_nodes, 0), np.float32)
