@@ -58,6 +58,15 @@ def pictures() -> None:
     plot_anchors(data, sets).savefig(ROOT / "docs" / "images" / "anchors.png", dpi=110)
 
 
+def figures() -> None:
+    """The figures of the experiments, made from their records."""
+    from psgnn.experiments.figures import write_figures
+    from psgnn.experiments.manifest import load_manifest, manifest_names
+
+    for name in manifest_names(ROOT / "experiments"):
+        write_figures(load_manifest(name, ROOT / "experiments"))
+
+
 def main() -> None:
     """Write, or check."""
     check = "--check" in sys.argv
@@ -69,6 +78,7 @@ def main() -> None:
         path.write_text(new)
     if not check:
         pictures()
+        figures()
 
 
 if __name__ == "__main__":

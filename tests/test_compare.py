@@ -78,7 +78,7 @@ def test_the_options_of_a_task(graphs: list[Data]) -> None:
     assert plain.digest != matched.digest
     with pytest.raises(InputError, match="unknown option of the link task 'fold'; did you mean 'folds'"):
         make_task(graphs, "link", 0, fold=3)
-    with pytest.raises(InputError, match="unknown option of the pair task 'negatives'"):
+    with pytest.raises(InputError, match="unknown negatives of the pair task 'degree'"):
         make_task(graphs, "pair", 0, negatives="degree")
 
 

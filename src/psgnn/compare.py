@@ -24,7 +24,9 @@ from psgnn.heuristics import HEURISTICS, score_pairs
 from psgnn.metrics import evaluate
 from psgnn.nn import MODELS, PRESETS, build_model
 from psgnn.nn.config import ABLATIONS
+from psgnn.nn.view import View
 from psgnn.peers import PEERS, Scorer
+from psgnn.results import Result
 from psgnn.tasks import LinkPrediction, PairClassification, Task, link_task
 from psgnn.training import fit
 
@@ -35,18 +37,24 @@ TASKS: dict[str, type[LinkPrediction] | type[PairClassification]] = {
     "link": LinkPrediction,
     "pair": PairClassification,
 }
-REGISTRIES: dict[str, Iterable[str]] = {"model": MODELS, "rule": HEURISTICS, "peer": PEERS}
+# The oracle goes by the truth: its AUC is 1, but for negatives that are positives (`psgnn.tasks.ceiling`).
+REGISTRIES: dict[str, Iterable[str]] = {
+    "model": MODELS,
+    "rule": HEURISTICS,
+    "peer": PEERS,
+    "oracle": ("ceiling",),
+}
 
 
 @dataclass(frozen=True)
 class Method:
-    """A way to score pairs: a model under a preset, a training-free rule or a peer.
+    """A way to score pairs: a model under a preset, a training-free rule, a peer, or the oracle that knows them all.
 
     ``options`` change the settings of a model; ``label`` is its name in tables.
     """
 
     name: str
-    kind: Literal["model", "rule", "peer"]
+    kind: Literal["model", "rule", "peer", "oracle"]
     preset: str = "best"
     options: Mapping[str, Any] = field(default_factory=dict, hash=False)
     label: str | None = None
@@ -112,11 +120,15 @@ def ablations() -> list[Method]:
     return [Method("psgnn", "model"), *parts]
 
 
-def measure(method: Method, task: Task, seed: int, *, epochs: int | None = None) -> dict[str, Any]:
+def measure(
+    method: Method, task: Task, seed: int, *, epochs: int | None = None, trace: bool = False
+) -> dict[str, Any]:
     """Metrics of one method on one task.
 
     ``test`` and ``val`` are what `evaluate` gives, ``seconds`` is the time for learning and scoring. A model adds
-    ``best_epoch``, ``epochs_run`` and ``embedding``: the test metrics of its embeddings alone, or None.
+    ``best_epoch``, ``epochs_run``, ``embedding`` (the test metrics of its embeddings alone, or None) and, where it has
+    anchors, ``picking_seconds``: the time that it takes to choose them once; with ``trace`` also the ``history`` of
+    training and the ``anchors`` of each graph.
     """
     start = time.perf_counter()
     if method.kind == "model":
@@ -129,16 +141,32 @@ def measure(method: Method, task: Task, seed: int, *, epochs: int | None = None)
             "epochs_run": result.record["epochs_run"],
             "embedding": result.embedding_test,
         }
-    else:
-        # In one call, because some rules prepare the whole graph before the first pair.
-        pairs = torch.cat([task.val.pairs, task.test.pairs], dim=1)
-        scores = _scorer(method, task, seed)(pairs)
-        size = task.val.labels.numel()
-        found = {"test": evaluate(task.test, scores[size:]), "val": evaluate(task.val, scores[:size])}
+        if trace:
+            found |= {"history": result.history, "anchors": result.anchors}
+        seconds = time.perf_counter() - start
+        return {**found, **_picking_time(result), "seconds": seconds}
+    # In one call, because some rules prepare the whole graph before the first pair.
+    pairs = torch.cat([task.val.pairs, task.test.pairs], dim=1)
+    scores = _scorer(method, task, seed)(pairs)
+    size = task.val.labels.numel()
+    found = {"test": evaluate(task.test, scores[size:]), "val": evaluate(task.val, scores[:size])}
     return {**found, "seconds": time.perf_counter() - start}
 
 
+def _picking_time(result: Result) -> dict[str, float]:
+    """The time to choose anchors on a view of the graph on which nothing has been measured yet."""
+    if result.choice is None:
+        return {}
+    view = View(result.view.union, result.view.x)
+    start = time.perf_counter()
+    with torch.no_grad():
+        result.model.pick(view)
+    return {"picking_seconds": time.perf_counter() - start}
+
+
 def _scorer(method: Method, task: Task, seed: int) -> Scorer:
+    if method.kind == "oracle":
+        return task.true_labels
     if method.kind == "peer":
         return PEERS[method.name](task, seed)
     return lambda pairs: torch.from_numpy(score_pairs(method.name, task.union, pairs.numpy(), seed))
@@ -188,7 +216,7 @@ def compare(
         methods = [name if isinstance(name, Method) else _method(name, preset) for name in models]
         methods += [Method(name, "peer") for name in peers] + [Method(name, "rule") for name in rules]
     # What is quick comes first: a peer that is not installed is found out before hours of training.
-    methods.sort(key=lambda method: ("rule", "peer", "model").index(method.kind))
+    methods.sort(key=lambda method: ("oracle", "rule", "peer", "model").index(method.kind))
     by_title = _by_title(methods)
     measured: dict[str, list[dict[str, Any]]] = {title: [] for title in by_title}
     with Bar("comparing", seeds * len(by_title), show=show_progress) as bar:

@@ -14,6 +14,8 @@ from psgnn.errors import InputError
 if TYPE_CHECKING:
     from psgnn.experiments.manifest import Manifest
     from psgnn.experiments.plan import Run
+    from psgnn.experiments.runner import Outcome
+    from psgnn.experiments.trials import SearchCell
 
 
 def reproduce_command(
@@ -37,6 +39,14 @@ def reproduce_command(
         int | None, typer.Option("--jobs", "-j", min=1, help="Runs side by side; a core each if left out.")
     ] = None,
     force: Annotated[bool, typer.Option("--force", help="Run again what is recorded.")] = False,
+    storage: Annotated[
+        str | None,
+        typer.Option(
+            "--storage",
+            metavar="URL",
+            help="Optuna storage of a search, for several machines [sqlite beside the manifest].",
+        ),
+    ] = None,
     folder: Annotated[
         Path | None, typer.Option("--folder", help="Folder of manifests and records [experiments].")
     ] = None,
@@ -52,14 +62,16 @@ def reproduce_command(
     from psgnn.console import print_json, print_table, set_verbosity
     from psgnn.experiments.manifest import find_folder, load_manifest, manifest_names
     from psgnn.experiments.plan import parse_shard, plan
+    from psgnn.experiments.search import search_all
+    from psgnn.experiments.trials import search_cells
 
     set_verbosity(quiet=quiet or as_json, verbose=verbose)
     place = find_folder(folder)
     if show_list:
         found = [load_manifest(name, place) for name in manifest_names(place)]
         if as_json:
-            print_json([{"name": each.name, "title": each.title, "rows": [row.name for row in each.rows]}
-                        for each in found])  # fmt: skip
+            print_json([{"name": each.name, "title": each.title, "rows": [row.name for row in each.rows],
+                         "figures": [figure.name for figure in each.figures]} for each in found])  # fmt: skip
             return
         print_table("Experiments", ["name", "rows", "title"], [[m.name, len(m.rows), m.title] for m in found])
         return
@@ -70,18 +82,36 @@ def reproduce_command(
     part = parse_shard(shard)
     documents: list[dict[str, Any]] = []
     failed = 0
-    for manifest in [
+    manifests = [
         load_manifest(name, place) for name in (manifest_names(place) if table == "all" else [table])
-    ]:
+    ]
+    # What is drawn of another experiment's records comes after it.
+    for manifest in sorted(manifests, key=lambda each: any(figure.of for figure in each.figures)):
         runs = plan(manifest, seeds=seeds, only=_words(only), methods=_words(methods), shard=part)
+        cells = search_cells(manifest, _words(only), _words(methods), part)
+        if storage is not None and not cells and table != "all":
+            raise InputError(f"--storage is for experiments with a search; {table} has none here")
         if dry_run:
-            documents.append(_describe(manifest, runs, jobs, force, as_json))
+            documents.append(_describe(manifest, runs, cells, jobs, force, as_json))
             continue
-        problems = (
-            []
-            if from_records
-            else _execute(manifest, runs, jobs, force, root, show=not quiet and not as_json)
-        )
+        problems: list[dict[str, str]] = []
+        if not from_records:
+            show = not quiet and not as_json
+            if cells:
+                problems += _failures(
+                    search_all(
+                        manifest,
+                        cells,
+                        storage=storage,
+                        jobs=jobs,
+                        root=root,
+                        force=force,
+                        show_progress=show,
+                    )
+                )
+                # What is to be tested is known now.
+                runs = plan(manifest, seeds=seeds, only=_words(only), methods=_words(methods), shard=part)
+            problems += _execute(manifest, runs, jobs, force, root, show)
         failed += len(problems)
         documents.append(_tables(manifest, as_json) | {"failed": problems})
     if as_json:
@@ -101,9 +131,14 @@ def _missing(manifest: Manifest, runs: list[Run], force: bool) -> list[Run]:
 
 
 def _describe(
-    manifest: Manifest, runs: list[Run], jobs: int | None, force: bool, as_json: bool
+    manifest: Manifest,
+    runs: list[Run],
+    cells: list[SearchCell],
+    jobs: int | None,
+    force: bool,
+    as_json: bool,
 ) -> dict[str, Any]:
-    """Runs, how many of them exist, and the time that the others will take."""
+    """Runs, how many of them exist, and the time that the others will take; trials of a search likewise."""
     import os
 
     from psgnn.console import print_table
@@ -117,13 +152,20 @@ def _describe(
         left = [run for run in missing if run.row.name == row.name]
         if planned:
             rows.append((row.name, len(planned), len(planned) - len(left), len(left), estimate.total(left)))
-    seconds = estimate.total(missing) / (jobs or os.cpu_count() or 1)
+    trials = _describe_trials(manifest, cells, force)
+    rows += trials
+    seconds = sum(row[4] for row in rows) / (jobs or os.cpu_count() or 1)
     if not as_json:
         columns = ["row", "runs", "recorded", "missing", "time of the missing on one core"]
         print_table(manifest.title, columns, [[*row[:4], as_time(row[4])] for row in rows])
         typer.echo(
-            f"{manifest.name}: {len(runs)} runs, {len(runs) - len(missing)} recorded, {len(missing)} missing: "
-            f"about {as_time(seconds)}"
+            f"{manifest.name}: {len(runs)} runs, {len(runs) - len(missing)} recorded, {len(missing)} missing"
+            + (
+                f"; {sum(row[3] for row in trials)} trials missing, and the runs of what they find"
+                if trials
+                else ""
+            )
+            + f": about {as_time(seconds)}"
         )
     names = ("row", "runs", "recorded", "missing", "seconds")
     return {
@@ -133,10 +175,26 @@ def _describe(
     }  # fmt: skip
 
 
+def _describe_trials(
+    manifest: Manifest, cells: list[SearchCell], force: bool
+) -> list[tuple[str, int, int, int, float]]:
+    """Of every row that is searched: trials, how many of them exist, how many do not, and the time of these."""
+    from psgnn.experiments.trials import read_trials, seconds_left
+
+    time = seconds_left(manifest.records, cells, force=force)
+    rows: list[tuple[str, int, int, int, float]] = []
+    for name in dict.fromkeys(cell.row.name for cell in cells):
+        own = [cell for cell in cells if cell.row.name == name]
+        wanted = sum(cell.wanted for cell in own)
+        done = sum(min(len(read_trials(manifest.records, cell)), cell.wanted) for cell in own) * (not force)
+        rows.append((f"{name}, search", wanted, done, wanted - done, sum(time[str(cell)] for cell in own)))
+    return rows
+
+
 def _execute(
     manifest: Manifest, runs: list[Run], jobs: int | None, force: bool, root: Path | None, show: bool
 ) -> list[dict[str, str]]:
-    """Make what is missing; the runs that failed, each told in a line on stderr."""
+    """Make what is missing; the runs that failed."""
     from psgnn.experiments.runner import execute_all
 
     missing = _missing(manifest, runs, force)
@@ -147,19 +205,28 @@ def _execute(
         root=root,
         show_progress=show,
     )
+    return _failures(outcome)
+
+
+def _failures(outcome: Outcome) -> list[dict[str, str]]:
+    """What failed, each told in a line on stderr."""
     for run, error in outcome.failed:
         sys.stderr.write(f"psgnn: error: {run}: {' '.join(error.split())}\n")
     return [{"run": str(run), "error": error} for run, error in outcome.failed]
 
 
 def _tables(manifest: Manifest, as_json: bool) -> dict[str, Any]:
-    """Write the page, and print the tables."""
+    """Write the figures and the page, and print the tables."""
+    from psgnn.experiments.figures import write_figures
     from psgnn.experiments.tables import document, markdown, write_page
 
+    figures = [str(path) for path in write_figures(manifest)]
     page = write_page(manifest)
     if as_json:
-        return document(manifest) | {"page": None if page is None else str(page)}
+        return document(manifest) | {"figures": figures, "page": None if page is None else str(page)}
     typer.echo(markdown(manifest))
+    for path in figures:
+        typer.echo(f"the figure is {path}")
     if page is not None:
-        typer.echo(f"the tables are in {page}")
+        typer.echo(f"the {'figure is' if manifest.only_figures else 'tables are'} in {page}")
     return {}

@@ -5,7 +5,7 @@
     title = "Accuracy"
     first_seed = 100
 
-    [methods.psgnn]                # a model, a training-free rule or a peer
+    [methods.psgnn]                # a model, a training-free rule, a peer or the oracle
     kind = "model"
     seeds = 10
 
@@ -27,7 +27,11 @@
     rows = ["grid-link"]
     methods = ["psgnn", "rules"]
 
-Names of rows and methods are those of the record files, so one name has one meaning in all manifests.
+    [[figures]]                    # what is drawn: psgnn.experiments.figure_specs
+    [search]                       # which settings are tried: psgnn.experiments.search_spec
+
+Names of rows and methods are those of the record files, so one name has one meaning in all manifests. A manifest with
+``base = "accuracy"`` has all rows and methods of that one too, and may change them by naming them again.
 """
 
 from __future__ import annotations
@@ -38,10 +42,12 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal, Protocol, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError, model_validator
 
 from psgnn.datasets.catalog import find_dataset
 from psgnn.errors import InputError, unknown_name
+from psgnn.experiments.figure_specs import FigureSpec
+from psgnn.experiments.search_spec import Search
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -66,6 +72,23 @@ class Published(_Strict):
     value: float
 
 
+class PublishedCell(_Strict):
+    """What somebody else has reported for a method on a row: in TOML ``0.942``, ``[0.942, 0.044]`` or ``{...}``."""
+
+    value: float
+    sd: float | None = None
+    seconds: float | None = None
+
+    @model_validator(mode="before")
+    @classmethod
+    def _short(cls, given: Any) -> Any:
+        if isinstance(given, float | int):
+            return {"value": given}
+        if isinstance(given, list) and len(given) == 2:
+            return {"value": given[0], "sd": given[1]}
+        return given
+
+
 class Row(_Strict):
     """Data and a question: what methods are measured on."""
 
@@ -85,24 +108,28 @@ class Row(_Strict):
 
 
 class MethodSpec(_Strict):
-    """A method of the manifest: a model under a preset, a training-free rule or a peer."""
+    """A method of the manifest: a model under a preset, a training-free rule, a peer or the oracle."""
 
     name: str
-    kind: Literal["model", "rule", "peer"]
+    kind: Literal["model", "rule", "peer", "oracle"]
     of: str  # its name in the registry of its kind
     preset: str = "best"
     options: dict[str, Any] = {}
     seeds: Seeds = 10
     title: str
+    complexity: str | None = None  # of choosing its anchors, as somebody has stated it
+    trace: bool = False  # its records keep the history of training and the anchors, for figures
 
 
 class _SingleMethod(_Strict):
-    kind: Literal["model", "rule", "peer"]
+    kind: Literal["model", "rule", "peer", "oracle"]
     of: str | None = None
     preset: str = "best"
     options: dict[str, Any] = {}
     seeds: Seeds = 10
     title: str | None = None
+    complexity: str | None = None
+    trace: bool = False
 
 
 class _MethodGroup(_Strict):
@@ -122,6 +149,11 @@ class Section(_Strict):
     baseline: str | None = None  # in a matrix: the method that the others are a change of
     rows: tuple[str, ...]
     methods: tuple[str, ...]
+    digits: int = Field(4, ge=1)
+    seconds: bool = False  # in a matrix: the time of a run in every cell
+    picking: bool = False  # in a matrix: the stated complexity and the measured time of choosing anchors
+    source: str | None = None  # of the published values
+    published: dict[str, tuple[PublishedCell, ...]] = {}  # by method, one a row
 
 
 class Manifest(_Strict):
@@ -133,14 +165,21 @@ class Manifest(_Strict):
     text: str = ""
     page: str | None = None  # the document that shows it, relative to the folder
     first_seed: int = Field(100, ge=0)
-    rows: tuple[Row, ...]
-    methods: dict[Name, _MethodGroup | _SingleMethod]
-    sections: tuple[Section, ...]
+    rows: tuple[Row, ...] = ()
+    methods: dict[Name, _MethodGroup | _SingleMethod] = {}
+    sections: tuple[Section, ...] = ()
+    figures: tuple[FigureSpec, ...] = ()
+    search: Search | None = None
 
     @property
     def records(self) -> Path:
         """The folder of the record files."""
         return self.folder / "records"
+
+    @property
+    def only_figures(self) -> bool:
+        """Whether it shows pictures and no table."""
+        return bool(self.figures) and not self.sections and self.search is None
 
     def row(self, name: str) -> Row:
         """The row of that name."""
@@ -157,13 +196,13 @@ class Manifest(_Strict):
         if isinstance(entry, _MethodGroup):
             return [
                 MethodSpec(preset=entry.preset, seeds=entry.seeds, **fields)
-                for fields in _registry(entry.expand)
+                for fields in _registry(entry.expand, entry.preset)
             ]
         given = entry.model_dump(exclude_none=True)
         return [MethodSpec(**{"name": name, "of": name, "title": name} | given)]
 
 
-def _registry(group: str) -> list[dict[str, Any]]:
+def _registry(group: str, preset: str) -> list[dict[str, Any]]:
     """Name, kind, title and options of every method of a registry."""
     # Registries load torch and numba, so they are opened when a plan is made and not with the manifest.
     if group == "ablations":
@@ -177,7 +216,10 @@ def _registry(group: str) -> list[dict[str, Any]]:
     from psgnn.compare import REGISTRIES
 
     kind = group.removesuffix("s")
-    return [{"name": name, "kind": kind, "of": name, "title": name} for name in REGISTRIES[kind]]
+    named, titled = ("", "") if preset == "best" else (f"-{preset}", f", preset {preset}")
+    return [
+        {"name": name + named, "kind": kind, "of": name, "title": name + titled} for name in REGISTRIES[kind]
+    ]
 
 
 def _slug(label: str) -> str:
@@ -222,8 +264,7 @@ def load_manifest(name: str, folder: Path) -> Manifest:
         raise unknown_name("experiment", name, [*manifest_names(folder), "all"])
     path = folder / f"{name}.toml"
     try:
-        content = tomllib.loads(path.read_text())
-        manifest = Manifest.model_validate({**content, "name": name, "folder": folder})
+        manifest = Manifest.model_validate({**_content(path), "name": name, "folder": folder})
         _check(manifest)
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise InputError(f"{path} is not TOML: {' '.join(str(error).split())}") from None
@@ -234,6 +275,24 @@ def load_manifest(name: str, folder: Path) -> Manifest:
     except InputError as error:
         raise InputError(f"{path}: {error}") from None
     return manifest
+
+
+def _content(path: Path) -> dict[str, Any]:
+    """What the file says, with the methods of its base, and of its rows those that a section shows."""
+    content = tomllib.loads(path.read_text())
+    if "base" not in content:
+        return content
+    base = path.with_name(f"{content.pop('base')}.toml")
+    if not base.is_file() or base == path:
+        raise unknown_name("base", base.stem, manifest_names(path.parent))
+    shared = _content(base)
+    own = [row.get("name") for row in content.get("rows", [])]
+    shown = {name for section in content.get("sections", []) for name in section.get("rows", [])}.difference(
+        own
+    )
+    content["rows"] = [row for row in shared["rows"] if row["name"] in shown] + content.get("rows", [])
+    content["methods"] = shared["methods"] | content.get("methods", {})
+    return content
 
 
 def _check(manifest: Manifest) -> None:
@@ -248,9 +307,45 @@ def _check(manifest: Manifest) -> None:
         for method in section.methods:
             if method not in manifest.methods:
                 raise unknown_name("method", method, manifest.methods)
+        titles = {method.name for method in manifest.section_methods(section)} if section.published else set()
+        for method, cells in section.published.items():
+            if method not in titles:
+                raise unknown_name(f"method of section '{section.name}'", method, titles)
+            if len(cells) != len(section.rows):
+                raise InputError(
+                    f"section '{section.name}' has {len(section.rows)} rows and {len(cells)} published values "
+                    f"of {method}; give one for each row"
+                )
         for single in (section.main, section.baseline):
             if single is not None and single not in section.methods:
                 raise unknown_name(f"method of section '{section.name}'", single, section.methods)
+    for name, entry in manifest.methods.items():
+        if isinstance(entry, _SingleMethod) and entry.trace and entry.kind != "model":
+            raise InputError(f"method '{name}' is a {entry.kind}, which has no training to trace; drop trace")
+    _check_figures(manifest)
+    if manifest.search is not None:
+        for name in manifest.search.rows:
+            manifest.row(name)
+        manifest.search.check()
+
+
+def _check_figures(manifest: Manifest) -> None:
+    if not manifest.sections and not manifest.figures and manifest.search is None:
+        raise InputError("it has neither sections nor figures nor a search; add [[sections]] or [[figures]]")
+    _check_unique("figures", [figure.name for figure in manifest.figures])
+    for figure in manifest.figures:
+        if figure.of is not None:  # its names are looked up when it is drawn
+            continue
+        rows, methods = figure.cells
+        for row in rows:
+            manifest.row(row)
+        for method in methods:
+            if method not in manifest.methods:
+                raise unknown_name(f"method of figure '{figure.name}'", method, manifest.methods)
+            if figure.traced and not getattr(manifest.methods[method], "trace", False):
+                raise InputError(
+                    f"figure '{figure.name}' needs what method '{method}' keeps only with trace = true; add it"
+                )
 
 
 def _check_unique(what: str, names: Sequence[str]) -> None:

@@ -39,6 +39,8 @@ class Run:
             "method": [self.method.kind, self.method.of, settings_of(self.method, row.task)],
             "seed": self.seed,
         }
+        if self.method.trace:  # not otherwise, so that the ids of old runs stay
+            identity["trace"] = True
         return hashlib.sha256(json.dumps(identity, sort_keys=True).encode()).hexdigest()[:16]
 
     def __str__(self) -> str:
@@ -76,10 +78,14 @@ def plan(
         methods: names of methods, or of groups of them; all if empty.
         shard: the part ``i`` of ``n``. Parts share no row and method, so they share no record file.
     """
+    from psgnn.experiments.trials import final_cells  # of which every one is a run
+
     for name in only:
         manifest.row(name)
     cells = _cells(manifest)
     known = {method.name for _, method in cells} | set(manifest.methods)
+    if manifest.search is not None:
+        known |= manifest.search.names
     for name in methods:
         if name not in known:
             raise unknown_name("method", name, known)
@@ -95,6 +101,7 @@ def plan(
     # By method first, so that every part gets its share of the slow methods.
     mine = {(row.name, method.name) for row, method in sorted(cells, key=_by_method)[part - 1 :: parts]}
     cells = [(row, method) for row, method in cells if (row.name, method.name) in mine]
+    cells += final_cells(manifest, only, methods, shard)
     return [
         Run(row, method, manifest.first_seed + i)
         for i in range(max((count(row, method, seeds) for row, method in cells), default=0))
@@ -113,17 +120,21 @@ def count(row: Row, method: MethodSpec, seeds: int | None = None) -> int:
 
 
 def _cells(manifest: Manifest) -> list[tuple[Row, MethodSpec]]:
-    """Rows and methods that some section shows, row by row."""
-    methods = {section.name: manifest.section_methods(section) for section in manifest.sections}
-    names = {method.name for listed in methods.values() for method in listed}
+    """Rows and methods that some section or figure shows, row by row."""
+    groups = [(section.rows, manifest.section_methods(section)) for section in manifest.sections]
+    for figure in manifest.figures:
+        rows, methods = figure.cells
+        if figure.of is None:
+            groups.append((rows, [spec for name in methods for spec in manifest.expand(name)]))
+    names = {method.name for _, listed in groups for method in listed}
     found: dict[tuple[str, str], tuple[Row, MethodSpec]] = {}
     for row in manifest.rows:
         for skipped in row.skip:
             if skipped not in names:
                 raise unknown_name(f"method that row '{row.name}' skips", skipped, names)
-        for section in manifest.sections:
-            if row.name in section.rows:
-                for method in methods[section.name]:
+        for rows, listed in groups:
+            if row.name in rows:
+                for method in listed:
                     if method.name not in row.skip:
                         found.setdefault((row.name, method.name), (row, method))
     return list(found.values())

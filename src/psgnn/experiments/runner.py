@@ -11,9 +11,11 @@ import multiprocessing
 import os
 import signal
 import threading
+import time
 import traceback
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from copy import copy
 from dataclasses import dataclass, field
 from functools import lru_cache
 from multiprocessing.connection import Connection, wait
@@ -51,9 +53,48 @@ def execute(run: Run, root: str | None = None) -> dict[str, Any]:
     spec = run.method
     task = _task(run.row.model_dump_json(), run.seed, root)
     method = Method(spec.of, spec.kind, preset=spec.preset, options=spec.options, label=spec.title)
-    measured = measure(method, task, run.seed)
+    measured = measure(method, task, run.seed, trace=spec.trace)
     kept = {name: version for name, version in versions().items() if name in ("psgnn", "torch", "numpy")}
+    if spec.trace:
+        measured["history"] = _short(measured["history"])
     return {**measured, "split": task.digest[:16], "versions": kept}
+
+
+def validate(run: Run, root: str | None = None) -> dict[str, Any]:
+    """Make one run of a model up to its validation metric, with the test pairs out of reach.
+
+    ``seconds`` are those of the processor: trials of a search are many, and often share it with other work.
+    """
+    import torch
+
+    from psgnn.nn import build_model
+    from psgnn.training import fit
+
+    torch.set_num_threads(1)
+    blind = copy(_task(run.row.model_dump_json(), run.seed, root))
+    blind.test = blind.val
+    start = time.process_time()
+    spec = run.method
+    result = fit(build_model(spec.of, blind, spec.preset, run.seed, **spec.options), blind, seed=run.seed)
+    return {
+        "val": result.val[run.row.metric],
+        "best_epoch": result.record["best_epoch"],
+        "epochs": result.record["epochs_run"],
+        "seconds": time.process_time() - start,
+    }
+
+
+def _short(history: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """A history that is small enough for a record: few digits, and anchors only where they are new."""
+    entries, before = [], None
+    for entry in history:
+        short = {key: round(value, 5) if isinstance(value, float) else value for key, value in entry.items()}
+        if short.get("anchors") == before:
+            short.pop("anchors", None)
+        else:
+            before = short["anchors"]
+        entries.append(short)
+    return entries
 
 
 @lru_cache(maxsize=1)
@@ -95,7 +136,7 @@ def execute_all(
     estimate = Estimate(records, runs)
     outcome = Outcome()
     waiting = list(reversed(runs))
-    workers = [_Worker(make, root) for _ in range(min(jobs or os.cpu_count() or 1, len(runs)))]
+    workers = [Worker(make, root) for _ in range(min(jobs or os.cpu_count() or 1, len(runs)))]
     with Bar("running", len(runs), show=show_progress) as bar:
         try:
             while waiting or any(worker.run for worker in workers):
@@ -115,7 +156,7 @@ def execute_all(
     return outcome
 
 
-def _finish(worker: _Worker, records: Path, outcome: Outcome, total: int) -> None:
+def _finish(worker: Worker, records: Path, outcome: Outcome, total: int) -> None:
     run, measured, error = worker.result()
     if error is None and run.row.metric not in measured["test"]:
         error = f"its test metrics lack {run.row.metric}, which the row asks for"
@@ -136,7 +177,7 @@ def _finish(worker: _Worker, records: Path, outcome: Outcome, total: int) -> Non
     log.debug("%d/%d %s: %s %.4f, %.1f s", number, total, run, run.row.metric, value, seconds)
 
 
-class _Worker:
+class Worker:
     """A process that makes one run after another."""
 
     run: Run | None = None

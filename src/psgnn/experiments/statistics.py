@@ -30,6 +30,10 @@ class Cell:
         found = {seed: (record.get(part) or {}).get(metric) for seed, record in self.records.items()}
         return {seed: value for seed, value in found.items() if value is not None}
 
+    def extra(self, name: str) -> dict[int, float]:
+        """Another number of the records by seed, such as ``picking_seconds``, of the seeds that have it."""
+        return {seed: record[name] for seed, record in self.records.items() if record.get(name) is not None}
+
     @property
     def main(self) -> dict[int, float]:
         """The metric of the row by seed."""

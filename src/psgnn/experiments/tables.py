@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 import math
-import os
-from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
 from psgnn.errors import InputError
-from psgnn.experiments.manifest import Manifest, Row, Section
-from psgnn.experiments.records import record_path
+from psgnn.experiments.figure_specs import FigureSpec
+from psgnn.experiments.figures import figure_path, has_records
+from psgnn.experiments.manifest import Manifest, PublishedCell, Row, Section
+from psgnn.experiments.markup import LABELS, emphasis, link, linked, number, seconds, spread, table
+from psgnn.experiments.search_table import search_document, search_markdown
 from psgnn.experiments.statistics import Cell, Difference, against_best, difference, mean, read_cells
 from psgnn.io import atomic_write
 
-LABELS = {
-    "auc": "AUC", "auc_pooled": "AUC, pooled", "ap": "AP", "mrr": "MRR",
-    "hits@20": "Hits@20", "hits@50": "Hits@50", "hits@100": "Hits@100",
-}  # fmt: skip
 SHOWN = ("auc", "ap", "mrr", "hits@20")
 Cells = dict[str, dict[str, Cell]]  # by row and method
 
@@ -33,13 +30,29 @@ def markdown(manifest: Manifest) -> str:
     """The whole experiment: its text, its command, and its sections."""
     name, first = manifest.name, manifest.first_seed
     parts = [manifest.text.strip()] if manifest.text else []
-    parts.append(
-        f"Made by `psgnn reproduce {name}` from the [records]({_link(manifest, manifest.records)}) of "
-        f"[{name}.toml]({_link(manifest, manifest.folder / f'{name}.toml')}); `psgnn reproduce {name} --from-records` "
-        f"makes the tables alone. Seeds are {first}, {first + 1}, ..."
+    records = f"the [records]({link(manifest, manifest.records)}) of " if manifest.rows else ""
+    made = (
+        f"Made by `psgnn reproduce {name}` from {records}"
+        f"[{name}.toml]({link(manifest, manifest.folder / f'{name}.toml')}); `psgnn reproduce {name} --from-records` "
+        f"makes the {'figure' if manifest.only_figures else 'tables'} alone."
     )
-    parts += [_section(manifest, section) for section in manifest.sections]
+    made += f" Seeds are {first}, {first + 1}, ..." if manifest.rows else ""
+    figures = [_figure(manifest, figure) for figure in manifest.figures]
+    sections = [_section(manifest, section) for section in manifest.sections]
+    parts += [*figures, made] if manifest.only_figures else [made, *sections, *figures]
+    if manifest.search is not None:
+        parts.append(search_markdown(manifest, manifest.search))
     return "\n\n".join(parts) + "\n"
+
+
+def _figure(manifest: Manifest, figure: FigureSpec) -> str:
+    """The picture, its title and its text."""
+    caption = " ".join([f"**{figure.title}.**", *figure.text.split()])
+    if not has_records(manifest, figure):
+        of = figure.of or manifest.name
+        return f"{caption}\n\nThere are no records yet: `psgnn reproduce {of}` makes them."
+    svg, png = (link(manifest, figure_path(manifest, figure, suffix)) for suffix in (".svg", ".png"))
+    return f"![{figure.title}]({svg})\n\n{caption} ([PNG]({png}))"
 
 
 def _section(manifest: Manifest, section: Section) -> str:
@@ -55,7 +68,7 @@ def _section(manifest: Manifest, section: Section) -> str:
     if section.main is not None:
         parts.append(_summary(manifest, section, section.main, cells))
     if section.layout == "matrix":
-        parts.append(_matrix(manifest, section, cells))
+        parts += [_matrix(manifest, section, cells), *_shortfalls(manifest, section, cells)]
     else:
         parts += [_row_table(manifest, manifest.row(name), cells[name]) for name in section.rows]
     return "\n\n".join(parts)
@@ -77,8 +90,8 @@ def _summary(manifest: Manifest, section: Section, main_name: str, cells: Cells)
         found = against_best(main, of_row) if main else None
         line = [
             row.title if row.metric == "auc" else f"{row.title}, {LABELS[row.metric]}",
-            _emphasis(_spread(main), main, of_row) if main else "-",
-            _emphasis(f"{found.other.method.title} {_spread(found.other)}", found.other, of_row)
+            emphasis(spread(main), main, of_row) if main else "-",
+            emphasis(f"{found.other.method.title} {spread(found.other)}", found.other, of_row)
             if found
             else "-",
             *_difference(found),
@@ -86,7 +99,7 @@ def _summary(manifest: Manifest, section: Section, main_name: str, cells: Cells)
         if beside:
             line += ["-" if row.goal is None else _reached(row.goal, main), _published(row) or "-"]
         lines.append(line)
-    return _table([*columns, *beside], lines)
+    return table([*columns, *beside], lines)
 
 
 def _published(row: Row) -> str:
@@ -109,22 +122,60 @@ def _reached(goal: float, main: Cell | None) -> str:
 
 
 def _matrix(manifest: Manifest, section: Section, cells: Cells) -> str:
-    """Methods down, rows across; with a baseline, every cell shows its paired difference to it."""
+    """Methods down, rows across, and what others have published beneath.
+
+    With a baseline, every cell shows its paired difference to it.
+    """
     rows = [manifest.row(name) for name in section.rows]
+    columns = ["", *(row.title for row in rows)]
+    columns += ["stated complexity", "seconds to choose anchors"] if section.picking else []
     lines = []
     for method in manifest.section_methods(section):
-        line = [method.title]
-        for row in rows:
-            cell = cells[row.name].get(method.name)
-            text = "-" if cell is None else _emphasis(_spread(cell), cell, cells[row.name])
-            base = cells[row.name].get(section.baseline or "")
-            if cell and base and cell is not base and (gap := difference(cell, base)):
-                text += f", {gap.mean:+.4f}"
-            line.append(_linked(manifest, cell, text) if cell else text)
         of_method = [cells[row.name].get(method.name) for row in rows]
-        known = [cell.seconds for cell in of_method if cell and cell.records]
-        lines.append([*line, _seconds(sum(known) / len(known)) if known else "-"])
-    return _table(["", *(row.title for row in rows), "seconds a run"], lines)
+        line = [method.title]
+        for row, cell in zip(rows, of_method, strict=True):
+            line.append(_matrix_cell(manifest, section, cells[row.name], cell) if cell else "not run")
+        known = [cell for cell in of_method if cell and cell.records]
+        if section.picking:
+            picked = [mean(cell.extra("picking_seconds")) for cell in known]
+            line += [method.complexity or "-", " / ".join(map(seconds, picked)) or "-"]
+        lines.append([*line, seconds(sum(cell.seconds for cell in known) / len(known)) if known else "-"])
+        if method.name in section.published:
+            told = [_told(cell) for cell in section.published[method.name]]
+            beside = ["-"] * (len(columns) - len(told))  # the time is of other machines
+            lines.append([f"*{method.title}: {section.source or 'published'}*", *told, *beside])
+    return table([*columns, "seconds a run"], lines)
+
+
+def _matrix_cell(manifest: Manifest, section: Section, of_row: dict[str, Cell], cell: Cell) -> str:
+    text = emphasis(spread(cell, section.digits), cell, of_row, section.digits)
+    base = of_row.get(section.baseline or "")
+    if base and cell is not base and (gap := difference(cell, base)):
+        text += f", {gap.mean:+.{section.digits}f}"
+    if section.seconds and cell.records:
+        text += f", {seconds(cell.seconds)} s"
+    return linked(manifest, cell, text)
+
+
+def _shortfalls(manifest: Manifest, section: Section, cells: Cells) -> list[str]:
+    """Where ours does not reach what was published, if anywhere; in the digits that are shown."""
+    found = []
+    for method in manifest.section_methods(section):
+        for name, told in zip(section.rows, section.published.get(method.name, ()), strict=False):
+            cell = cells[name].get(method.name)
+            if cell and cell.main and round(cell.mean, section.digits) < told.value:
+                row = manifest.row(name)
+                found.append(
+                    f"{method.title} on {row.title} ({spread(cell, section.digits)}, {told.value:.3f})"
+                )
+    return [f"Below the published value, in brackets ours and theirs: {'; '.join(found)}."] if found else []
+
+
+def _told(cell: PublishedCell) -> str:
+    """A published value as it was told."""
+    deviation = "" if cell.sd is None else f" ± {cell.sd:.3f}"
+    time = "" if cell.seconds is None else f", {seconds(cell.seconds)} s"
+    return f"*{cell.value:.3f}{deviation}{time}*"
 
 
 def _row_table(manifest: Manifest, row: Row, cells: dict[str, Cell]) -> str:
@@ -137,61 +188,16 @@ def _row_table(manifest: Manifest, row: Row, cells: dict[str, Cell]) -> str:
     for cell in sorted(
         cells.values(), key=lambda cell: (-cell.mean if cell.main else math.inf, cell.method.name)
     ):
-        line = [_linked(manifest, cell, cell.method.title), _emphasis(_spread(cell), cell, cells)]
-        line += [_number(mean(cell.values(metric))) for metric in others]
-        line += [_number(mean(cell.values(row.metric, "embedding")))] * embeds
-        lines.append([*line, _seconds(cell.seconds)])
+        line = [linked(manifest, cell, cell.method.title), emphasis(spread(cell), cell, cells)]
+        line += [number(mean(cell.values(metric))) for metric in others]
+        line += [number(mean(cell.values(row.metric, "embedding")))] * embeds
+        lines.append([*line, seconds(cell.seconds)])
     known = [] if row.goal is None else [f"Goal: {row.goal:g}."]
     known += [f"Published or known before: {_published(row)}."] if row.published else []
+    known += [f"Not run, too slow here: {', '.join(row.skip)}."] if row.skip else []
     recorded = any(cell.records for cell in cells.values())
-    table = _table(columns, lines) if recorded else "There are no records yet."
-    return "\n\n".join(filter(None, [f"### {row.title}", " ".join(known), table]))
-
-
-# --- cells
-
-
-def _spread(cell: Cell) -> str:
-    values = list(cell.main.values())
-    if not values:
-        return "-"
-    if len(values) == 1:
-        return f"{values[0]:.4f} (1)"
-    centre = cell.mean
-    deviation = math.sqrt(sum((value - centre) ** 2 for value in values) / (len(values) - 1))
-    return f"{centre:.4f} ± {deviation:.4f} ({len(values)})"
-
-
-def _emphasis(text: str, cell: Cell, cells: dict[str, Cell]) -> str:
-    """Bold if no method of the row is better in the digits that are shown."""
-    best = max((round(other.mean, 4) for other in cells.values() if other.main), default=math.inf)
-    return f"**{text}**" if cell.main and round(cell.mean, 4) == best else text
-
-
-def _number(value: float) -> str:
-    return "-" if math.isnan(value) else f"{value:.4f}"
-
-
-def _seconds(value: float) -> str:
-    return "-" if math.isnan(value) else f"{value:.2f}" if value < 10 else f"{value:.0f}"
-
-
-def _linked(manifest: Manifest, cell: Cell, text: str) -> str:
-    """The text, with a link to the record file that it comes from."""
-    if not cell.records:
-        return text
-    return f"[{text}]({_link(manifest, record_path(manifest.records, cell.row.name, cell.method.name))})"
-
-
-def _link(manifest: Manifest, target: Path) -> str:
-    """The way from the page to a file of the experiment."""
-    page = (manifest.folder / (manifest.page or "page.md")).resolve()
-    return Path(os.path.relpath(target.resolve(), page.parent)).as_posix()
-
-
-def _table(columns: Sequence[str], lines: Iterable[Sequence[str]]) -> str:
-    rule = ["---", *(["---:"] * (len(columns) - 1))]
-    return "\n".join("| " + " | ".join(line) + " |" for line in [columns, rule, *lines])
+    found = table(columns, lines) if recorded else "There are no records yet."
+    return "\n\n".join(filter(None, [f"### {row.title}", " ".join(known), found]))
 
 
 # --- the page
@@ -237,7 +243,10 @@ def document(manifest: Manifest) -> dict[str, Any]:
                              "main": found.main.method.name, "other": found.other.method.name, "seeds": found.seeds,
                              "mean": found.mean, "low": found.low, "high": found.high, "p": found.p}})  # fmt: skip
         sections.append({"section": section.name, "rows": rows})
-    return {"experiment": manifest.name, "sections": sections}
+    page: dict[str, Any] = {"experiment": manifest.name, "sections": sections}
+    if manifest.search is not None:
+        page["search"] = search_document(manifest)
+    return page
 
 
 def _cell_document(cell: Cell) -> dict[str, Any]:
