@@ -1,9 +1,9 @@
 # make setup   .venv with everything (does nothing when it is up to date)
-# make demo    install, pick anchors, train PSGNN and compare it on the built-in communities graph
+# make demo    install, pick anchors, train PSGNN, compare it and make a report, on the built-in communities graph
 # make test    lint, types, architecture and tests: what CI runs (make check is the same)
 # make bench   measure distances and layers against their peers (a quarter of an hour)
 # make peers   .venv-node2vec with PecanPy, which needs NumPy below 2, for the peer node2vec
-# make docs    make the generated pages and pictures of docs/ anew
+# make docs    make the generated pages and pictures of docs/ anew, and the site in site/
 PYTHON ?= python3
 BIN := .venv/bin
 STAMP := .venv/.installed
@@ -34,7 +34,9 @@ demo: $(STAMP)
 	$(BIN)/psgnn anchors communities --method all --plot demo/anchors.png --force
 	$(BIN)/psgnn train communities --task link --out demo/run --force
 	$(BIN)/psgnn compare communities --task link --models psgnn,pgnn,gcn --seeds 2
+	$(BIN)/psgnn report demo/run --out demo/report.html --force
 	@echo "The picture of the anchors is demo/anchors.png, the trained run is in demo/run"
+	@echo "The report is demo/report.html: open it in a browser"
 
 check test: $(STAMP)
 	$(BIN)/ruff check .
@@ -56,3 +58,5 @@ peers: .venv-node2vec/.installed
 
 docs: $(STAMP)
 	$(BIN)/python docs/build.py
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+	@echo "The site is site/index.html"
