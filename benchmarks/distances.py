@@ -20,38 +20,20 @@ import shutil
 import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numba import njit
 
 import psgnn.distances.engine as engine
+from psgnn.bench import Answer, grid, power_law, scipy_bfs_order, scipy_dijkstra, timed
 from psgnn.datasets import load_dataset
 from psgnn.distances import hop_columns
 from psgnn.errors import PsgnnError
 from psgnn.graph import Adjacency
 
-Answer = Callable[[np.ndarray], np.ndarray]  # sources [S] -> int16 [N, S]
 BUDGET = 3.0  # seconds that a slow peer may take
-
-
-def grid(rows: int, cols: int) -> Adjacency:
-    """A rows x cols lattice."""
-    ids = np.arange(rows * cols).reshape(rows, cols)
-    tails = np.concatenate([ids[:, :-1].ravel(), ids[:-1].ravel()])
-    heads = np.concatenate([ids[:, 1:].ravel(), ids[1:].ravel()])
-    return Adjacency.from_edges(tails, heads, rows * cols)
-
-
-def power_law(num_nodes: int, num_edges: int, seed: int = 0) -> Adjacency:
-    """Ends of edges drawn with probability proportional to rank^-0.6, nodes in random order."""
-    rng = np.random.default_rng(seed)
-    weight = np.cumsum((np.arange(num_nodes) + 10.0) ** -0.6)
-    ends = np.searchsorted(weight / weight[-1], rng.random((2, num_edges))).clip(max=num_nodes - 1)
-    return Adjacency.from_edges(*rng.permutation(num_nodes)[ends], num_nodes)
 
 
 # --- engines: each takes the graph and returns a function from sources to distances
@@ -103,50 +85,6 @@ def c_kernels(graph: Adjacency) -> Answer:
     return lambda sources: run(best, sources)
 
 
-def scipy_matrix(graph: Adjacency) -> Any:
-    """The graph as SciPy wants it."""
-    from scipy.sparse import csr_matrix
-
-    ones = np.ones(graph.indices.size)
-    return csr_matrix((ones, graph.indices, graph.indptr), shape=(graph.num_nodes, graph.num_nodes))
-
-
-def scipy_dijkstra(graph: Adjacency) -> Answer:
-    """scipy.sparse.csgraph.dijkstra(unweighted=True)."""
-    from scipy.sparse.csgraph import dijkstra
-
-    matrix = scipy_matrix(graph)
-
-    def answer(sources: np.ndarray) -> np.ndarray:
-        hops = dijkstra(matrix, directed=True, unweighted=True, indices=sources)
-        return np.where(np.isinf(hops), -1, hops).astype(np.int16).T
-
-    return answer
-
-
-def scipy_bfs_order(graph: Adjacency) -> Answer:
-    """scipy.sparse.csgraph.breadth_first_order, and the depths from its predecessors in compiled code."""
-    from scipy.sparse.csgraph import breadth_first_order
-
-    matrix = scipy_matrix(graph)
-
-    def answer(sources: np.ndarray) -> np.ndarray:
-        hops = np.full((graph.num_nodes, sources.size), -1, np.int16)
-        for j, source in enumerate(sources):
-            fill_depths(*breadth_first_order(matrix, source, directed=True), hops[:, j])
-        return hops
-
-    return answer
-
-
-@njit(cache=True)
-def fill_depths(order: np.ndarray, before: np.ndarray, depths: np.ndarray) -> None:
-    """A node is one deeper than its predecessor, which stands before it in the order."""
-    depths[order[0]] = 0
-    for v in order[1:]:
-        depths[v] = depths[before[v]] + 1
-
-
 def networkit_bfs(graph: Adjacency) -> Answer:
     """networkit.distance.BFS, one source after another."""
     import networkit
@@ -193,19 +131,6 @@ ENGINES: dict[str, Callable[[Adjacency], Answer]] = {
     "networkx": networkx_bfs,
 }
 OURS = ("psgnn", "psgnn, one core", "C")
-
-
-def timed(work: Callable[[], Any]) -> tuple[float, Any]:
-    """Seconds and result; the best of three, or of as many as take ten seconds together."""
-    best, result, begun = float("inf"), None, time.perf_counter()
-    for _ in range(3):
-        start = time.perf_counter()
-        result = None  # its memory is free for the next one
-        result = work()
-        best = min(best, time.perf_counter() - start)
-        if time.perf_counter() - begun > 10:
-            break
-    return best, result
 
 
 def measure(answer: Answer, sources: np.ndarray, full: bool) -> tuple[float, int, np.ndarray]:

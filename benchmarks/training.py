@@ -23,10 +23,10 @@ from typing import Any
 
 import torch
 
+from psgnn.bench import dense, f3
 from psgnn.datasets import load_dataset
 from psgnn.errors import PsgnnError
 from psgnn.nn import AnchorEncoder, Choice, RulePicker, View, view_of
-from psgnn.nn.encoders import AnchorLayer
 
 LAYERS, HIDDEN = 4, 128
 NAIVE_NODES = 30
@@ -35,22 +35,6 @@ NAIVE_NODES = 30
 def fused(encoder: AnchorEncoder, view: View, choice: Choice) -> torch.Tensor:
     """The library's own."""
     return encoder(view, choice)
-
-
-def dense(encoder: AnchorEncoder, view: View, choice: Choice) -> torch.Tensor:
-    """f2 for every node and anchor, the concatenation stored, f3 over it: ``[N, K, 2 R]``."""
-    hops = torch.from_numpy(view.oracle.hops(choice.nodes.numpy())).float()
-    proximity = torch.where(hops < 0, 0, 1 / (1 + hops.abs()))[..., None]  # [N, K, 1]
-    weight = choice.weight[view.graph]  # [N, K]
-    h = view.x
-    for layer in encoder.layers:
-        messages = f3(layer, torch.cat([layer.f2(proximity), h[:, None].expand(-1, hops.size(1), -1)], dim=2))
-        if layer.scalar is None:
-            pooled = (messages * weight[..., None]).sum(dim=1) / (weight != 0).sum(dim=1, keepdim=True)
-            h = torch.relu(pooled)
-        else:
-            h = layer.scalar(messages)[..., 0] * weight
-    return h
 
 
 def naive(encoder: AnchorEncoder, view: View, choice: Choice) -> torch.Tensor:
@@ -70,13 +54,6 @@ def naive(encoder: AnchorEncoder, view: View, choice: Choice) -> torch.Tensor:
             h = torch.relu(stacked.mean(dim=0)) if layer.scalar is None else layer.scalar(stacked)[:, 0]
         rows.append(torch.nn.functional.pad(h, (0, choice.nodes.size(1) - h.size(0))))
     return torch.stack(rows)
-
-
-def f3(layer: AnchorLayer, concatenated: torch.Tensor) -> torch.Tensor:
-    """The MLP over CAT(f2(d), h), with the weights of the layer put together again."""
-    first = torch.cat([layer.distance_part.weight, layer.node_part.weight], dim=1)
-    hidden = torch.relu(torch.nn.functional.linear(concatenated, first, layer.node_part.bias))
-    return layer.out(hidden)
 
 
 FORMS = {"fused": fused, "dense": dense, "naive": naive}

@@ -58,7 +58,7 @@ def test_help_needs_no_torch() -> None:
     assert "reproduce" in done.stdout
 
 
-@pytest.mark.parametrize("command", ["datasets", "anchors", "train", "compare", "reproduce"])
+@pytest.mark.parametrize("command", ["datasets", "anchors", "train", "compare", "reproduce", "report"])
 def test_every_command_has_an_example_that_names_it(run: Run, command: str) -> None:
     code, out, err = run(command, "--help")
     assert code == 0
@@ -346,7 +346,7 @@ def check_failure(result: tuple[int, str, str], folder: Path, files: set[str], m
         (("compare", "edges.csv", "--negatives", "degre"), "'degre'; did you mean 'degree'"),
         (
             ("compare", "communities", "--task", "pair", "--negatives", "degree"),
-            "unknown option of the pair task",
+            "unknown negatives of the pair task 'degree'",
         ),
         (("train", "edges.csv", "--decoder", "dott"), "unknown decoder 'dott'; did you mean 'dot'"),
         (("train", "edges.csv", "--negatives", "degre"), "'degre'; did you mean 'degree'"),

@@ -9,6 +9,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, TypeVar
 
 Item = TypeVar("Item")
+LONGEST_CELL = 120
+
+
+def shown(text: str) -> str:
+    r"""The text as a terminal may show it: what would move the cursor or change colours stands as ``\x1b``."""
+    return "".join(letter if letter.isprintable() else repr(letter)[1:-1] for letter in text)
 
 
 def print_json(document: Any) -> None:
@@ -29,10 +35,14 @@ def print_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[Any]
     for i, column in enumerate(columns):
         table.add_column(column, justify="left" if i == 0 else "right", no_wrap=i == 0)
     for row in rows:
-        table.add_row(*(Text(str(cell)) for cell in row))
+        table.add_row(*(Text(_short(shown(str(cell)))) for cell in row))
     # Not a terminal: as wide as the table needs, so that pipes and files get whole lines.
     console = Console() if sys.stdout.isatty() else Console(width=200)
     console.print(table)
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= LONGEST_CELL else text[: LONGEST_CELL - 3] + "..."
 
 
 def progress(items: Sequence[Item], description: str, *, show: bool = True) -> Iterator[Item]:

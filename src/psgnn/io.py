@@ -5,6 +5,7 @@ What a text file may look like is told in :mod:`psgnn.tables`.
 
 from __future__ import annotations
 
+import difflib
 import logging
 import math
 import os
@@ -15,6 +16,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -40,6 +42,7 @@ __all__ = [
     "read_graph",
     "read_labels",
     "read_pairs",
+    "write_frame",
     "write_table",
 ]
 
@@ -206,10 +209,23 @@ def read_labels(path: PathLike, node_names: Sequence[str]) -> torch.Tensor:
     return torch.from_numpy(y)
 
 
-def read_pairs(path: PathLike, node_names: Sequence[str]) -> IntArray:
-    """Read a file of pairs of node names as node numbers, int64 ``[2, P]``."""
-    table = read_table(Path(path).expanduser(), node_names=node_names)
-    return np.stack([_codes_of(column, node_names, table.where) for column in (table.first, table.second)])
+def read_pairs(path: PathLike, *node_names: Sequence[str]) -> IntArray:
+    """Read a file of pairs of node names as node numbers, int64 ``[2, P]``.
+
+    Of several graphs, given by the names of the nodes of each, numbers are those in their union, and a node is written
+    ``GRAPH:NODE``, such as ``0:anna``, where two graphs have a node of that name. Both nodes are of one graph.
+    """
+    names = [name for part in node_names for name in part]
+    graph = np.repeat(np.arange(len(node_names)), [len(part) for part in node_names])
+    if len(set(names)) < len(names):
+        names = [f"{g}:{name}" for g, name in zip(graph.tolist(), names, strict=True)]
+    table = read_table(Path(path).expanduser(), node_names=names)
+    pairs = np.stack([_codes_of(column, names, table.where) for column in (table.first, table.second)])
+    table.refuse(pl.Series(pairs[0] == pairs[1]), "a node with itself is no pair; name two nodes")
+    table.refuse(
+        pl.Series(graph[pairs[0]] != graph[pairs[1]]), "the nodes are of two graphs; name two of one"
+    )
+    return pairs
 
 
 def _codes_of(names: pl.Series, node_names: Sequence[str], where: Callable[[int], str]) -> IntArray:
@@ -219,10 +235,17 @@ def _codes_of(names: pl.Series, node_names: Sequence[str], where: Callable[[int]
     codes = found["code"].cast(pl.Int64)
     if codes.null_count():
         row = int(codes.is_null().arg_max() or 0)
-        raise InputError(
-            f"{where(row)}: the graph has no node '{names[row]}'; it has {len(node_names)} others"
-        )
+        near = _nearest(str(names[row]), node_names)
+        hint = f"did you mean '{near}'?" if near else f"it has {len(node_names)} others"
+        raise InputError(f"{where(row)}: the graph has no node '{names[row]}'; {hint}")
     return codes.to_numpy()
+
+
+def _nearest(name: str, node_names: Sequence[str]) -> str | None:
+    """A node of nearly this name; of very many nodes some are looked at."""
+    alike = (each for each in node_names if abs(len(each) - len(name)) <= 2)
+    near = difflib.get_close_matches(name[:100], list(islice(alike, 50_000)), n=1)
+    return near[0] if near else None
 
 
 # Tables out
@@ -295,18 +318,23 @@ def write_table(path: PathLike, columns: Mapping[str, Any], *, force: bool = Fal
     for name, array in arrays.items():
         if array.dtype == object:  # NumPy would pickle it
             raise InputError(f"column '{name}' mixes types; pass numbers or strings")
-    frame = _frame(arrays)
-    # Unquoted, a name that starts with '#' or '%' would be read as a comment.
-    comment_like = any(column.str.contains("^[#%]").any() for column in frame if column.dtype == pl.String)
+    write_frame(path, arrays if suffix == ".npz" else _frame(arrays), force=force)
+
+
+def write_frame(path: PathLike, content: pl.DataFrame | Mapping[str, Any], *, force: bool = False) -> None:
+    """Write a frame as its suffix says, or arrays to ``.npz``, atomically."""
     with atomic_write(path, force=force) as temporary, temporary.open("wb") as file:
-        if suffix == ".npz":
-            np.savez(file, **arrays)  # type: ignore[arg-type]
-        elif suffix == ".parquet":
-            frame.write_parquet(file)
+        if not isinstance(content, pl.DataFrame):
+            np.savez(file, **content)
+        elif Path(path).suffix.lower() == ".parquet":
+            content.write_parquet(file)
         else:
-            frame.write_csv(
+            # Unquoted, a name that starts with '#' or '%' would be read as a comment.
+            texts = (column for column in content if column.dtype == pl.String)
+            comment_like = any(column.str.contains("^[#%]").any() for column in texts)
+            content.write_csv(
                 file,
-                separator="," if suffix == ".csv" else "\t",
+                separator="," if Path(path).suffix.lower() == ".csv" else "\t",
                 quote_style="non_numeric" if comment_like else "necessary",
             )
 

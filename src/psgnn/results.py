@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -10,10 +11,14 @@ import torch
 from torch_geometric.data import Data
 
 from psgnn import runs
+from psgnn.console import progress
 from psgnn.errors import InputError
-from psgnn.nn.choices import AnyChoice, choice_of, choice_tensors
-from psgnn.nn.models import PositionModel, model_of
+from psgnn.nn.channels import NODE_BLOCK, ChannelEncoder
+from psgnn.nn.choices import AnyChoice, Choice, SetChoice, choice_of, choice_tensors, is_sound
+from psgnn.nn.config import ModelConfig
+from psgnn.nn.models import PAIR_BLOCK, PositionModel, model_of
 from psgnn.nn.view import View, view_of
+from psgnn.notebook import html_line, html_table, shortened
 
 
 @dataclass(eq=False)
@@ -21,8 +26,10 @@ class Result:
     """A trained model on the graphs it was trained on.
 
     ``val`` and ``test`` hold ``auc`` (mean over graphs), ``auc_pooled`` and ``ap``; ``history`` one entry for each
-    validation; ``anchors`` the union ids of each graph's anchors (sets of them for P-GNN); ``embedding_test`` the test
-    metrics of the embeddings' own distance, where pairs are scored by more than that.
+    validation (``epoch``, ``loss``, validation metrics, and the ``anchors`` of that moment where training can change
+    them and they are at most 1000: union ids, lists of them for P-GNN's sets); ``anchors`` the union ids of each
+    graph's anchors (sets of them for P-GNN); ``embedding_test`` the test metrics of the embeddings' own distance, where
+    pairs are scored by more than that; ``hidden`` the links ``[2, H]`` of the graphs that the model was not shown.
     """
 
     model: PositionModel
@@ -30,10 +37,11 @@ class Result:
     choice: AnyChoice | None
     val: dict[str, float]
     test: dict[str, float]
-    history: list[dict[str, float]]
+    history: list[dict[str, Any]]
     record: dict[str, Any]
     node_names: list[list[str]]
     embedding_test: dict[str, float] | None = None
+    hidden: torch.Tensor = field(default_factory=lambda: torch.zeros(2, 0, dtype=torch.long))
 
     @property
     def anchors(self) -> list[Any] | None:
@@ -43,25 +51,71 @@ class Result:
         return self.choice.per_graph(self.view)
 
     @torch.no_grad()
-    def embed(self, graphs: list[Data] | None = None) -> torch.Tensor:
+    def embed(self, graphs: list[Data] | None = None, *, show_progress: bool = False) -> torch.Tensor:
         """Embeddings ``[N, d]`` of the trained graphs, or of others that the model has not seen."""
-        if graphs is None:
-            return self._embed(self.view, self.choice)
-        return self._embed(*self._elsewhere(graphs))
+        if graphs is not None:
+            return self.on(graphs).embed(show_progress=show_progress)
+        self.model.eval()
+        if not isinstance(self.model.encoder, ChannelEncoder):
+            h: torch.Tensor = self.model(self.view, self.choice)
+            return h
+        blocks = torch.split(torch.arange(self.view.union.num_nodes, device=self.view.x.device), NODE_BLOCK)
+        return self._in_blocks(self.model.encoder, blocks, "embedding", show_progress)
 
     @torch.no_grad()
-    def score(self, pairs: torch.Tensor, graphs: list[Data] | None = None) -> torch.Tensor:
+    def score(
+        self, pairs: torch.Tensor, graphs: list[Data] | None = None, *, show_progress: bool = False
+    ) -> torch.Tensor:
         """Logits ``[P]`` of pairs ``[2, P]`` (ids in the disjoint union); higher means more likely."""
-        view, choice = (self.view, self.choice) if graphs is None else self._elsewhere(graphs)
+        if graphs is not None:
+            return self.on(graphs).score(pairs, show_progress=show_progress)
         pairs = torch.as_tensor(pairs)
         if pairs.dim() != 2 or pairs.size(0) != 2:
             raise InputError(f"pairs must have the shape [2, P], found {list(pairs.shape)}")
-        if pairs.numel() and not 0 <= int(pairs.min()) <= int(pairs.max()) < view.union.num_nodes:
-            raise InputError(
-                f"pairs name nodes {int(pairs.min())}..{int(pairs.max())} of 0..{view.union.num_nodes - 1}"
-            )
+        count = self.view.union.num_nodes
+        if pairs.numel() and not 0 <= int(pairs.min()) <= int(pairs.max()) < count:
+            raise InputError(f"pairs name nodes {int(pairs.min())}..{int(pairs.max())} of 0..{count - 1}")
         self.model.eval()
-        return self.model.predict(view, choice, pairs)
+        if not isinstance(self.model.encoder, ChannelEncoder):
+            return self.model.predict(self.view, self.choice, pairs)
+        blocks = torch.split(pairs, PAIR_BLOCK, dim=1)
+        return self._in_blocks(self.model.predict, blocks, "scoring pairs", show_progress)
+
+    def _in_blocks(
+        self, part: Callable[..., torch.Tensor], blocks: Sequence[torch.Tensor], what: str, show: bool
+    ) -> torch.Tensor:
+        """All blocks one after another, with a bar; numbers do not depend on whether it is shown."""
+        return torch.cat([part(self.view, self.choice, block) for block in progress(blocks, what, show=show)])
+
+    @torch.no_grad()
+    def on(self, graphs: list[Data]) -> Result:
+        """The trained model on other graphs, with anchors that it picks there; the metrics stay those of training."""
+        view, choice = self._elsewhere(graphs)
+        nothing = torch.zeros(2, 0, dtype=torch.long)
+        return replace(self, view=view, choice=choice, node_names=names_of(graphs), hidden=nothing)
+
+    def _repr_html_(self) -> str:
+        """Metrics, settings and the names of the anchors, for notebooks; names are escaped."""
+        config, union = self.model.config, self.view.union
+        parts = {"validation": self.val, "test": self.test, "test, embeddings alone": self.embedding_test}
+        rows = [
+            [name, *(f"{part[key]:.4f}" if key in part else "-" for key in self.test)]
+            for name, part in parts.items()
+            if part is not None
+        ]
+        title = f"{config.name} ({config.preset}), {config.task} task, seed {self.record.get('seed', config.seed)}"
+        size = f"{union.num_graphs} graphs, " if union.num_graphs > 1 else ""
+        size += f"{union.num_nodes} nodes, {union.adjacency.num_edges} visible edges"
+        if "best_epoch" in self.record:
+            size += f"; best epoch {self.record['best_epoch']} of {self.record['epochs_run']}"
+        lines = html_line(size) + (html_line(f"anchors: {self._anchor_text()}") if self.choice else "")
+        return html_table(title, ["pairs", *self.test], rows) + lines
+
+    def _anchor_text(self) -> str:
+        names = [name for part in self.node_names for name in part]
+        if isinstance(self.choice, Choice):
+            return shortened([names[v] for v in self.choice.listed()])
+        return f"{len(self.choice.listed())} sets of nodes" if self.choice else "none"
 
     def _elsewhere(self, graphs: list[Data]) -> tuple[View, AnyChoice | None]:
         view = view_of(graphs)
@@ -72,16 +126,21 @@ class Result:
         self.model.eval()
         return view, self.model.pick(view)
 
-    def _embed(self, view: View, choice: AnyChoice | None) -> torch.Tensor:
-        self.model.eval()
-        h: torch.Tensor = self.model(view, choice)
-        return h
+
+def names_of(graphs: Sequence[Data]) -> list[list[str]]:
+    """The names of the nodes of every graph, their numbers where they have none."""
+    return [
+        [str(name) for name in graph.node_names]
+        if "node_names" in graph
+        else [str(v) for v in range(int(graph.num_nodes))]
+        for graph in graphs
+    ]
 
 
 def save_run(folder: Path, result: Result) -> None:
     """The record comes last: a run that has one is whole."""
     runs.write_config(folder, result.model.config)
-    runs.write_view(folder, result.view, result.node_names)
+    runs.write_view(folder, result.view, result.node_names, result.hidden)
     tensors = {f"model.{key}": value for key, value in result.model.state_dict().items()}
     runs.write_tensors(folder / runs.WEIGHTS, tensors | choice_tensors(result.choice))
     runs.write_record(folder, result.record)
@@ -93,13 +152,52 @@ def load(run_dir: str | Path) -> Result:
     folder = Path(run_dir)
     record = runs.read_record(folder)
     config = runs.read_config(folder)
-    view, names = runs.read_view(folder)
+    view, names, hidden = runs.read_view(folder)
     tensors, _ = runs.read_tensors(folder / runs.WEIGHTS)
-    model = model_of(config)
+    weights = {key[6:]: value for key, value in tensors.items() if key.startswith("model.")}
     try:
-        model.load_state_dict({k[6:]: v for k, v in tensors.items() if k.startswith("model.")})
-        metrics = record["val"], record["test"], record["history"]
-    except (RuntimeError, KeyError) as error:
+        choice = choice_of(tensors)
+        kind = {"none": type(None), "random-sets": SetChoice}.get(config.picker, Choice)
+        if not isinstance(choice, kind) or not is_sound(choice, view.union):
+            raise ValueError("these are no anchors of the graph")
+        if config.in_channels != view.x.size(1):
+            raise ValueError(f"{config.in_channels} features expected, the graph has {view.x.size(1)}")
+        _check_weights(config, weights)
+        model = model_of(config)
+        model.load_state_dict(weights)
+        metrics = _checked_metrics(record)
+    # What torch raises depends on what is wrong, and settings can be anything.
+    except (RuntimeError, KeyError, TypeError, ValueError, OverflowError, MemoryError) as error:
         reason = " ".join(str(error).split())[:150]
         raise InputError(f"{folder}: the weights do not fit the settings ({reason}); train again") from None
-    return Result(model, view, choice_of(tensors), *metrics, record, names, record.get("embedding_test"))
+    return Result(model, view, choice, *metrics, record, names, record.get("embedding_test"), hidden)
+
+
+def _check_weights(config: ModelConfig, weights: dict[str, torch.Tensor]) -> None:
+    """Compare with what such a model has before there is one: settings may ask for any amount of memory."""
+    parts = max(len(weights), 8)
+    for name in ("layers", "scorer_layers", "members", "heads"):
+        if getattr(config, name) > parts:
+            raise ValueError(f"{name}={getattr(config, name)}, but there are {len(weights)} tensors")
+    with torch.device("meta"):
+        expected = {
+            key: (list(value.shape), value.dtype) for key, value in model_of(config).state_dict().items()
+        }
+    for key in expected.keys() ^ weights.keys():
+        raise ValueError(f"'{key}' is {'missing' if key in expected else 'unknown'}")
+    for key, value in weights.items():
+        if (list(value.shape), value.dtype) != expected[key]:
+            raise ValueError(f"'{key}' is {value.dtype} {list(value.shape)}, expected {expected[key]}")
+        if not bool(value.isfinite().all()):
+            raise ValueError(f"'{key}' has values that are no numbers")
+
+
+def _checked_metrics(
+    record: dict[str, Any],
+) -> tuple[dict[str, float], dict[str, float], list[dict[str, Any]]]:
+    val, test, history = record["val"], record["test"], record["history"]
+    if not (isinstance(val, dict) and isinstance(test, dict) and isinstance(history, list)):
+        raise ValueError("the record has no metrics")
+    if not all(isinstance(entry, dict) for entry in history):
+        raise ValueError("the record has no history")
+    return val, test, history

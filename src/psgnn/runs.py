@@ -4,6 +4,7 @@ RUN/config.toml            the settings of the model
 RUN/record.json            versions, hashes, history, anchors, metrics, times: all that is worth keeping
 RUN/weights.safetensors    the weights of the best epoch
 RUN/graph.safetensors      what the model could see
+RUN/heldout.safetensors    what it was asked (psgnn.heldout)
 RUN/state.safetensors      where training stands, until it has ended
 """
 
@@ -74,7 +75,7 @@ def read_tensors(path: Path) -> tuple[dict[str, torch.Tensor], dict[str, Any]]:
         tensors: dict[str, torch.Tensor] = load(content)
         length = int.from_bytes(content[:8], "little")
         metadata: dict[str, Any] = json.loads(json.loads(content[8 : 8 + length])["__metadata__"]["psgnn"])
-    except (SafetensorError, ValueError, KeyError) as error:
+    except (SafetensorError, ValueError, KeyError, TypeError, RecursionError) as error:
         raise InputError(f"{path} is damaged or not of psgnn ({_one_line(error)}); train again") from None
     _check_format(path, metadata)
     return tensors, metadata
@@ -92,7 +93,7 @@ def read_config(folder: Path) -> ModelConfig:
     path = folder / CONFIG
     try:
         settings = tomllib.loads(_read_bytes(path).decode())
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
         raise InputError(f"{path} is damaged ({_one_line(error)}); train again") from None
     _check_format(path, settings)
     del settings["format"]
@@ -110,48 +111,81 @@ def write_record(folder: Path, record: Mapping[str, Any]) -> None:
 def read_record(folder: Path) -> dict[str, Any]:
     """The record of a run that has ended."""
     path = folder / RECORD
+    content = _read_bytes(path)
     try:
-        record: dict[str, Any] = json.loads(_read_bytes(path))
-    except ValueError as error:
+        record: dict[str, Any] = json.loads(content)
+    except (ValueError, RecursionError) as error:
         raise InputError(f"{path} is damaged ({_one_line(error)}); train again") from None
     _check_format(path, record)
     return record
 
 
-def write_view(folder: Path, view: View, node_names: list[list[str]]) -> None:
-    """The graph that the model could see, its features and the names of its nodes."""
+def write_view(folder: Path, view: View, node_names: list[list[str]], hidden: torch.Tensor) -> None:
+    """The graph that the model could see, its features, the names of its nodes, and the links it could not see."""
     adjacency = view.union.adjacency
     tensors = {
         "indptr": torch.from_numpy(adjacency.indptr),
         "indices": torch.from_numpy(adjacency.indices),
         "ptr": torch.from_numpy(view.union.ptr),
         "x": view.x,
+        "hidden": hidden,
     }
     write_tensors(folder / GRAPH, tensors, node_names=node_names)
 
 
-def read_view(folder: Path) -> tuple[View, list[list[str]]]:
-    """What `write_view` wrote."""
+def read_view(folder: Path) -> tuple[View, list[list[str]], torch.Tensor]:
+    """What `write_view` wrote; a run that has no record of hidden links has none.
+
+    Compiled code trusts the graph it is given, so nothing about it is taken on trust here.
+    """
     path = folder / GRAPH
     tensors, metadata = read_tensors(path)
+    hidden = tensors.get("hidden", torch.zeros(2, 0, dtype=torch.long))
     try:
-        adjacency = Adjacency(tensors["indptr"].numpy(), tensors["indices"].numpy())
-        union = Union(adjacency, tensors["ptr"].numpy())
-        names: list[list[str]] = metadata["node_names"]
-        counts = [len(part) for part in names]
-        indices = adjacency.indices
+        union = _checked_union(*(tensors[name].numpy() for name in ("indptr", "indices", "ptr")))
+        x, names = tensors["x"], metadata["node_names"]
         sound = (
-            adjacency.indptr[-1] == indices.size
-            and (np.diff(adjacency.indptr) >= 0).all()
-            and (indices.size == 0 or (indices.min() >= 0 and indices.max() < adjacency.num_nodes))
-            and union.num_nodes == adjacency.num_nodes == tensors["x"].size(0)
-            and counts == union.sizes.tolist()
+            x.dtype == torch.float32
+            and x.dim() == 2
+            and x.size(0) == union.num_nodes
+            and bool(x.isfinite().all())
+            and hidden.dtype == torch.long
+            and hidden.dim() == 2
+            and hidden.size(0) == 2
+            and (hidden.numel() == 0 or 0 <= int(hidden.min()) <= int(hidden.max()) < union.num_nodes)
+            and [len(part) for part in names] == union.sizes.tolist()
+            and all("".join(part).encode() is not None for part in names)
+            and all(len(set(part)) == len(part) for part in names)
         )
-    except (KeyError, TypeError, IndexError):
+    except (KeyError, TypeError, IndexError, ValueError):  # among them names that are no text
         sound = False
     if not sound:
         raise InputError(f"{path} does not hold a graph of psgnn; train again")
-    return View(union, tensors["x"]), names
+    return View(union, x), names, hidden
+
+
+def _checked_union(indptr: Any, indices: Any, ptr: Any) -> Union:
+    """The union, or an error if these are not the arrays of one."""
+    num_nodes = indptr.size - 1
+    if not (indptr.dtype == ptr.dtype == np.int64 and indices.dtype == np.int32):
+        raise ValueError("wrong dtypes")
+    if not (indptr.ndim == indices.ndim == ptr.ndim == 1 and ptr.size >= 2 and num_nodes >= 1):
+        raise ValueError("wrong shapes")
+    if indptr[0] != 0 or indptr[-1] != indices.size or (np.diff(indptr) < 0).any():
+        raise ValueError("wrong rows")
+    if ptr[0] != 0 or ptr[-1] != num_nodes or (np.diff(ptr) <= 0).any():
+        raise ValueError("wrong sizes of graphs")
+    union = Union(Adjacency(indptr, indices), ptr)
+    # Sorted rows, both directions, no loops, no repeats: as if it were built from its edges.
+    again = Adjacency.from_edges(union.adjacency.rows, indices, num_nodes)
+    graph = union.graph_of
+    if not (
+        np.array_equal(again.indptr, indptr)
+        and np.array_equal(again.indices, indices)
+        and np.array_equal(graph[union.adjacency.rows], graph[indices])
+    ):
+        raise ValueError("wrong edges")
+    return union
 
 
 def data_hash(view: View) -> str:
@@ -179,7 +213,10 @@ def versions() -> dict[str, str]:
 
 
 def _read_bytes(path: Path) -> bytes:
+    """The content of a file of a run; a link out of the folder, a pipe or a device is not one."""
     try:
+        if path.exists() and (not path.is_file() or path.resolve().parent != path.parent.resolve()):
+            raise InputError(f"{path} is not a file in the folder of the run; train again")
         return path.read_bytes()
     except OSError as error:
         raise InputError(

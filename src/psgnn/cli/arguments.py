@@ -11,10 +11,24 @@ import typer
 from psgnn.errors import InputError, unknown_name
 
 if TYPE_CHECKING:
+    import torch
     from torch_geometric.data import Data
+
+    from psgnn.results import Result
 
 GraphArgument = Annotated[
     str, typer.Argument(metavar="GRAPH|DATASET", help="A graph file, or a dataset's name.")
+]
+RunArgument = Annotated[
+    Path, typer.Argument(metavar="RUN", help="The folder of a finished run: psgnn train ... --out RUN.")
+]
+OtherGraph = Annotated[
+    str | None,
+    typer.Option(
+        "--graph",
+        metavar="GRAPH|DATASET",
+        help="Use the run's model on this graph, with anchors picked there.",
+    ),
 ]
 Labels = Annotated[Path | None, typer.Option("--labels", help="File of node,label lines (pair tasks).")]
 Settings = Annotated[
@@ -41,8 +55,9 @@ Negatives = Annotated[
     str | None,
     typer.Option(
         "--negatives",
-        metavar="uniform|degree|distance",
-        help="Held-out unlinked pairs: any, or like the linked ones in degree or distance (link task).",
+        metavar="uniform|degree|distance|pgnn-released",
+        help="Held-out unlinked pairs: any, or like the linked ones in degree or distance (link task); "
+        "pgnn-released takes some positives for negatives, as P-GNN's code does: not comparable.",
     ),
 ]
 
@@ -54,6 +69,24 @@ METRIC_LABELS = {
     "mrr": "MRR",
     "hits@20": "Hits@20",
 }
+
+
+def load_run(run: Path, other: str | None, root: Path | None, settings: list[str] | None) -> Result:
+    """The result of a run, on the graphs of the run or on those of another name."""
+    from psgnn.results import load
+
+    if other is None and settings:
+        raise InputError("--set goes with --graph DATASET; a run has its own graph")
+    if not run.is_dir():
+        raise InputError(f"{run} is not the folder of a run; psgnn train GRAPH --out {run} makes one")
+    result = load(run)
+    return result if other is None else result.on(load_graphs(other, root, settings))
+
+
+def check_numbers(values: torch.Tensor, run: Path) -> None:
+    """Refuse what a damaged run may give."""
+    if not bool(values.isfinite().all()):
+        raise InputError(f"the weights of {run} give values that are no numbers; train again")
 
 
 def load_graphs(

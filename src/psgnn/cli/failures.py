@@ -8,21 +8,23 @@ import sys
 from collections.abc import Callable
 from typing import Any, NoReturn
 
+from psgnn.console import shown
 from psgnn.errors import PsgnnError
 
 
 def fail(message: str, code: int = 2) -> NoReturn:
     """Say what was wrong, in one line, and end."""
-    sys.stderr.write(f"psgnn: error: {' '.join(message.split())}\n")
+    sys.stderr.write(f"psgnn: error: {shown(' '.join(message.split()))}\n")
     sys.exit(code)
 
 
 def run_app(app: Callable[..., Any]) -> NoReturn:
     """Run a command line; every expected failure is one line on stderr and exit code 2."""
     try:
-        code = app(standalone_mode=False) or 0
+        code = app(standalone_mode=False, prog_name="psgnn") or 0
         if code == 130:  # typer's own answer to Ctrl-C
             raise KeyboardInterrupt
+        sys.stdout.flush()  # here, where a pipe that no one reads is no surprise
         sys.exit(code)
     except PsgnnError as error:
         fail(str(error))

@@ -24,14 +24,17 @@ from psgnn.cli.arguments import (
 FIGURE_SUFFIXES = (".png", ".svg", ".pdf")
 
 
-def datasets_command(root: Root = None, as_json: Json = False) -> None:
+def datasets_command(
+    root: Root = None, as_json: Json = False, quiet: Quiet = False, verbose: Verbose = False
+) -> None:
     """List the datasets, their sizes and whether they are here.
 
     Example: psgnn datasets --json
     """
-    from psgnn.console import print_json, print_table
+    from psgnn.console import print_json, print_table, set_verbosity
     from psgnn.datasets import list_datasets
 
+    set_verbosity(quiet=quiet or as_json, verbose=verbose)
     rows = list_datasets(root)
     if as_json:
         print_json(rows)
@@ -69,7 +72,7 @@ def anchors_command(
     Example: psgnn anchors communities --method all --plot anchors.png
     """
     from psgnn.anchors import RULES
-    from psgnn.anchors.report import describe_anchors
+    from psgnn.anchors.report import COLUMNS, describe_anchors
     from psgnn.console import print_json, print_table, set_verbosity
     from psgnn.io import atomic_write, check_output, write_table
 
@@ -93,8 +96,7 @@ def anchors_command(
     if as_json:
         print_json(chosen.document(graph))
         return
-    columns = ["rule", "anchors", "coverage", "overlap", "resolving", "symmetric pairs", "seconds"]
-    print_table(f"Anchors of {graph} (within {hops} hops)", columns, chosen.rows())
+    print_table(f"Anchors of {graph} (within {hops} hops)", COLUMNS, chosen.rows())
     if len(methods) == 1 and out is None:
         names = chosen.names(0)
         shown = ", ".join(names[:30]) + (

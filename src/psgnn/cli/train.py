@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shlex
+import sys
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -87,7 +89,14 @@ def train_command(
         remove_run(out)
     try:
         result = fit(
-            built, split, epochs=epochs, seed=seed, out=out, progress=not quiet, tensorboard=tensorboard
+            built,
+            split,
+            epochs=epochs,
+            seed=seed,
+            out=out,
+            progress=not quiet,
+            tensorboard=tensorboard,
+            command=shlex.join(["psgnn", *sys.argv[1:]]),
         )
     except KeyboardInterrupt:
         if out is None:
@@ -108,7 +117,7 @@ def train_command(
         for name, part in parts.items()
         if part is not None
     ]
-    print_table(f"{model} ({preset}) on {graph}, {task} task", columns, rows)
+    print_table(f"{model} ({preset}) on {graph}, {task} task{_drawn(negatives)}", columns, rows)
     record = result.record
     typer.echo(f"best epoch {record['best_epoch']} of {record['epochs_run']}, {record['seconds']:.1f} s")
     if out is not None:
@@ -135,6 +144,10 @@ def compare_command(
     labels: Labels = None,
     settings: Settings = None,
     root: Root = None,
+    out: Annotated[
+        Path | None, typer.Option("--out", "-o", help="Write the table (.csv .tsv .parquet .npz).")
+    ] = None,
+    force: Force = False,
     as_json: Json = False,
     quiet: Quiet = False,
     verbose: Verbose = False,
@@ -145,9 +158,12 @@ def compare_command(
     """
     from psgnn.compare import compare, parse_models
     from psgnn.console import print_json, print_table, set_verbosity
+    from psgnn.io import check_output, write_table
     from psgnn.peers import PEERS
 
     set_verbosity(quiet=quiet or as_json, verbose=verbose)
+    if out is not None:
+        check_output(out, force=force)
     names = parse_models(models)
     others = names_of(peers, list(PEERS), "peer")
     graphs = load_graphs(graph, root, settings, labels)
@@ -164,6 +180,8 @@ def compare_command(
         task_options=task_options(negatives),
         show_progress=not quiet,
     )
+    if out is not None:
+        write_table(out, _columns(rows), force=force)
     if as_json:
         splits = list(range(first_seed, first_seed + seeds))
         options = {"task": task, "negatives": negatives, "preset": preset, "seeds": splits}
@@ -175,7 +193,18 @@ def compare_command(
         [row["name"], *(_spread(row, metric) for metric in metrics), f"{row['seconds']:.3f}"] for row in rows
     ]
     about = f"{seeds} splits, mean ± sd" if seeds > 1 else "1 split"
-    print_table(f"{graph}, {task} task, test pairs of {about}", columns, shown)
+    print_table(f"{graph}, {task} task{_drawn(negatives)}, test pairs of {about}", columns, shown)
+
+
+def _columns(rows: list[dict[str, Any]]) -> dict[str, list[Any]]:
+    """Names, kinds, means and spreads, a column each; the spread over one split is not a number."""
+    keys = ["name", "kind", "seconds", *(key for key in rows[0] if key.endswith(("_mean", "_sd")))]
+    return {key: [float("nan") if row[key] is None else row[key] for row in rows] for key in keys}
+
+
+def _drawn(negatives: str | None) -> str:
+    """The rule of the negatives for a title, where one was asked for."""
+    return "" if negatives is None else f" with {negatives} negatives"
 
 
 def _spread(row: dict[str, Any], metric: str) -> str:

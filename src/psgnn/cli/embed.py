@@ -1,0 +1,58 @@
+"""``psgnn embed``: the embeddings of a run's nodes, to a file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from psgnn.cli.arguments import (
+    Force,
+    Json,
+    OtherGraph,
+    Quiet,
+    Root,
+    RunArgument,
+    Settings,
+    Verbose,
+    check_numbers,
+    load_run,
+)
+
+
+def embed_command(
+    run: RunArgument,
+    out: Annotated[Path, typer.Option("--out", "-o", help="Write the embeddings (.parquet .csv .tsv .npz).")],
+    graph: OtherGraph = None,
+    settings: Settings = None,
+    root: Root = None,
+    force: Force = False,
+    as_json: Json = False,
+    quiet: Quiet = False,
+    verbose: Verbose = False,
+) -> None:
+    """Write one vector a node, by name: near nodes belong together.
+
+    Parquet has the columns node and embedding (a fixed-size list of float32), CSV node and d0, d1, ..., NPZ the arrays
+    names and embeddings [N, d].
+
+    Example: psgnn embed my-run -o embeddings.parquet
+    """
+    from psgnn.console import flush_notes, print_json, set_verbosity
+    from psgnn.exports import write_embeddings
+    from psgnn.io import check_output
+
+    set_verbosity(quiet=quiet or as_json, verbose=verbose)
+    check_output(out, force=force)
+    result = load_run(run, graph, root, settings)
+    embeddings = result.embed(show_progress=not quiet)
+    check_numbers(embeddings, run)
+    write_embeddings(out, result.node_names, embeddings, force=force)
+    nodes, dimensions = embeddings.shape
+    if as_json:
+        sizes = {"graphs": len(result.node_names), "nodes": nodes, "dimensions": dimensions}
+        print_json({"run": str(run), "graph": graph, "out": str(out), **sizes})
+        return
+    flush_notes()
+    typer.echo(f"{nodes} nodes, {dimensions} numbers each, are in {out}")

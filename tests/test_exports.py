@@ -1,0 +1,145 @@
+"""Embeddings and pairs on disk, read back by those who will read them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+import torch
+
+from psgnn.errors import InputError
+from psgnn.exports import pair_columns, write_embeddings, write_pairs
+
+ONE = [["anna", "Ĳda, the first", '#5" "quoted"', "007"]]
+TWO = [["a", "b"], ["a", "c", "d"]]
+
+
+def embeddings(names: list[list[str]], d: int = 3) -> torch.Tensor:
+    count = sum(map(len, names))
+    return torch.randn(count, d, generator=torch.Generator().manual_seed(0))
+
+
+def test_parquet_has_one_vector_column(tmp_path: Path) -> None:
+    h = embeddings(ONE)
+    write_embeddings(tmp_path / "h.parquet", ONE, h)
+    frame = pl.read_parquet(tmp_path / "h.parquet")
+    assert dict(frame.schema) == {"node": pl.String, "embedding": pl.Array(pl.Float32, 3)}
+    assert frame["node"].to_list() == ONE[0]
+    assert (frame["embedding"].to_numpy() == h.numpy()).all()
+
+
+def test_pandas_and_arrow_read_the_vectors(tmp_path: Path) -> None:
+    pandas = pytest.importorskip("pandas", reason="pandas is not installed")
+    arrow = pytest.importorskip("pyarrow", reason="pyarrow is not installed")
+    parquet = pytest.importorskip("pyarrow.parquet", reason="pyarrow is not installed")
+    h = embeddings(ONE)
+    write_embeddings(tmp_path / "h.parquet", ONE, h)
+    kind = parquet.read_schema(tmp_path / "h.parquet").field("embedding").type
+    assert arrow.types.is_fixed_size_list(kind)  # what vector indexes take for a vector
+    assert (kind.list_size, kind.value_type) == (3, arrow.float32())
+    frame = pandas.read_parquet(tmp_path / "h.parquet")
+    assert (np.stack(frame["embedding"]) == h.numpy()).all()
+    assert frame["node"].tolist() == ONE[0]
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".tsv"])
+def test_text_has_a_column_a_number(tmp_path: Path, suffix: str) -> None:
+    h = embeddings(ONE)
+    write_embeddings(tmp_path / f"h{suffix}", ONE, h)
+    frame = pl.read_csv(
+        tmp_path / f"h{suffix}",
+        separator="," if suffix == ".csv" else "\t",
+        schema_overrides={"node": pl.String, **{f"d{i}": pl.Float32 for i in range(3)}},
+    )
+    assert frame.columns == ["node", "d0", "d1", "d2"]
+    assert frame["node"].to_list() == ONE[0]
+    assert (frame.drop("node").to_numpy() == h.numpy()).all()
+
+
+def test_npz_needs_no_pickle_and_is_contiguous(tmp_path: Path) -> None:
+    h = embeddings(ONE).double().T.contiguous().T  # neither float32 nor contiguous
+    write_embeddings(tmp_path / "h.npz", ONE, h)
+    with np.load(tmp_path / "h.npz", allow_pickle=False) as arrays:
+        assert set(arrays.files) == {"names", "embeddings"}
+        assert arrays["names"].tolist() == ONE[0]
+        assert arrays["names"].dtype.kind == "U"
+        found = arrays["embeddings"]
+    assert found.dtype == np.float32
+    assert found.flags.c_contiguous
+    assert (found == h.float().numpy()).all()
+
+
+def test_a_name_too_long_for_npz_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("psgnn.exports.MOST_NAME_BYTES", 4000)
+    names = [["x" * 2000, "y"]]
+    with pytest.raises(InputError, match=r"2000 letters.*use \.parquet"):
+        write_embeddings(tmp_path / "h.npz", names, embeddings(names))
+    assert not list(tmp_path.iterdir())
+    write_embeddings(tmp_path / "h.parquet", names, embeddings(names))
+    assert pl.read_parquet(tmp_path / "h.parquet")["node"].to_list() == names[0]
+
+
+def test_several_graphs_have_a_column_for_the_graph(tmp_path: Path) -> None:
+    h = embeddings(TWO)
+    for suffix in (".csv", ".parquet", ".npz"):
+        write_embeddings(tmp_path / f"h{suffix}", TWO, h)
+    for frame in (pl.read_csv(tmp_path / "h.csv"), pl.read_parquet(tmp_path / "h.parquet")):
+        assert frame.columns[:2] == ["node", "graph"]
+        assert frame["node"].to_list() == ["a", "b", "a", "c", "d"]
+        assert frame["graph"].to_list() == [0, 0, 1, 1, 1]
+    with np.load(tmp_path / "h.npz") as arrays:
+        assert arrays["graph"].tolist() == [0, 0, 1, 1, 1]
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".tsv", ".parquet", ".npz"])
+def test_pairs_have_names_scores_and_probabilities(tmp_path: Path, suffix: str) -> None:
+    pairs, scores = torch.tensor([[0, 2, 4], [1, 3, 2]]), torch.tensor([0.0, 100.0, -2.0])
+    path = tmp_path / f"p{suffix}"
+    write_pairs(path, TWO, pairs, scores)
+    if suffix == ".npz":
+        with np.load(path) as arrays:
+            frame = pl.DataFrame({key: arrays[key] for key in arrays.files})
+    elif suffix == ".parquet":
+        frame = pl.read_parquet(path)
+    else:
+        frame = pl.read_csv(path, separator="," if suffix == ".csv" else "\t")
+    assert frame.columns == ["source", "target", "graph", "score", "probability"]
+    assert frame["source"].to_list() == ["a", "a", "d"]
+    assert frame["target"].to_list() == ["b", "c", "a"]
+    assert frame["graph"].to_list() == [0, 1, 1]
+    assert frame["score"].to_list() == [0.0, 100.0, -2.0]
+    assert frame["probability"].to_list() == pytest.approx([0.5, 1.0, 1 / (1 + np.exp(2))])
+
+
+def test_no_pairs_are_a_table_with_its_columns(tmp_path: Path) -> None:
+    write_pairs(tmp_path / "p.parquet", ONE, torch.zeros(2, 0, dtype=torch.long), torch.zeros(0))
+    frame = pl.read_parquet(tmp_path / "p.parquet")
+    assert frame.columns == ["source", "target", "score", "probability"]
+    assert frame["source"].dtype == pl.String
+
+
+def test_columns_of_one_graph_do_not_name_it() -> None:
+    columns = pair_columns(ONE, [[0], [3]], [1.5])
+    assert (columns["source"], columns["target"]) == (["anna"], ["007"])
+    assert "graph" not in columns
+
+
+def test_nothing_is_replaced_without_force(tmp_path: Path) -> None:
+    path = tmp_path / "h.csv"
+    path.write_text("old")
+    with pytest.raises(InputError, match="--force"):
+        write_embeddings(path, ONE, embeddings(ONE))
+    with pytest.raises(InputError, match="--force"):
+        write_pairs(path, ONE, [[0], [1]], [0.0])
+    assert path.read_text() == "old"
+    write_pairs(path, ONE, [[0], [1]], [0.0], force=True)
+    assert path.read_text().startswith("source,")
+
+
+def test_embeddings_of_other_nodes_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"4 nodes need embeddings \[4, d\], found \[3, 2\]"):
+        write_embeddings(tmp_path / "h.csv", ONE, torch.zeros(3, 2))
+    with pytest.raises(InputError, match=r"\.docx"):
+        write_embeddings(tmp_path / "h.docx", ONE, embeddings(ONE))
