@@ -2,52 +2,132 @@
 
 from __future__ import annotations
 
+import io
+import os
 import re
 import shlex
+import shutil
 import subprocess
 import sys
+from contextlib import redirect_stderr, redirect_stdout
+from dataclasses import dataclass
 from importlib.metadata import version
+from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
-import networkx as nx
 import pytest
 
 import psgnn
 from psgnn import cli
+from psgnn.anchors import RULES
+from psgnn.anchors.report import describe_anchors
 
 ROOT = Path(__file__).resolve().parent.parent
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+BLOCK = re.compile(r"^```(\S*)[^\n]*\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+RUN = ("python", "bash")
+ILLUSTRATION = ("text",)
+ERROR = "psgnn: error: "
 
 
-def blocks(page: str, language: str) -> list[str]:
-    return re.findall(rf"^```{language}\n(.*?)^```", (ROOT / page).read_text(), re.MULTILINE | re.DOTALL)
+@dataclass(frozen=True)
+class Block:
+    """A fenced block of a page, and the error that stands below it where it is to fail."""
+
+    language: str
+    content: str
+    error: str | None
 
 
-@pytest.fixture
-def own_graph(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The file that the examples call my-edges.csv."""
-    monkeypatch.chdir(tmp_path)
-    graph = nx.connected_caveman_graph(8, 6)
-    (tmp_path / "my-edges.csv").write_text("".join(f"n{u},n{v}\n" for u, v in graph.edges))
+def blocks_of(page: Path) -> list[Block]:
+    found = BLOCK.findall(page.read_text())
+    return [
+        Block(language, content, told if told.startswith(ERROR) else None)
+        for (language, content), (_, told) in zip(found, [*found[1:], ("", "")], strict=False)
+    ]
 
 
-@pytest.mark.parametrize("code", blocks("README.md", "python"))
-def test_python_examples_of_the_readme_run(code: str, own_graph: None) -> None:
-    exec(compile(code, "README.md", "exec"), {})
+def commands_of(block: Block) -> list[str]:
+    return [line for line in block.content.replace("\\\n", " ").splitlines() if line.strip()]
+
+
+def run_psgnn(command: str, monkeypatch: pytest.MonkeyPatch) -> tuple[int, str]:
+    """Exit code and stderr of a command, without a process of its own: importing torch takes seconds."""
+    monkeypatch.setattr(sys, "argv", shlex.split(command, comments=True))
+    out, err = io.StringIO(), io.StringIO()
+    with redirect_stdout(out), redirect_stderr(err), pytest.raises(SystemExit) as exit_info:
+        cli.main()
+    return int(exit_info.value.code or 0), err.getvalue()
 
 
 @pytest.mark.parametrize(
-    "command", [line for block in blocks("README.md", "console") for line in block.splitlines()]
+    "page",
+    [page for page in PAGES if any(block.language in RUN for block in blocks_of(page))],
+    ids=lambda page: page.stem,
 )
-def test_commands_of_the_readme_run(
-    command: str, own_graph: None, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
-) -> None:
-    words = shlex.split(command, comments=True)
-    if "email" in words:
-        request.getfixturevalue("shared_data")
-    monkeypatch.setattr(sys, "argv", words)
-    with pytest.raises(SystemExit) as exit_info:
-        cli.main()
-    assert not exit_info.value.code
+def test_every_block_of_a_page_runs(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In order, in one folder, as a reader would; blocks of Python share their names."""
+    shutil.copytree(ROOT / "examples", tmp_path / "examples")
+    monkeypatch.chdir(tmp_path)
+    names: dict[str, Any] = {}
+    for block in blocks_of(page):
+        if block.language == "python":
+            exec(compile(block.content, page.name, "exec"), names)
+        elif block.language == "bash":
+            run_commands(block, tmp_path, monkeypatch)
+
+
+def run_commands(block: Block, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every command succeeds; but the last of a block that is to fail says what the page says it does."""
+    commands = commands_of(block)
+    for command in commands:
+        if not command.startswith("psgnn "):
+            subprocess.run(["bash", "-c", command], check=True)
+            continue
+        code, err = run_psgnn(command, monkeypatch)
+        if block.error is None or command is not commands[-1]:
+            assert code == 0, f"{command}: {err}"
+            continue
+        assert code == 2, command
+        assert same_error(err.replace(f"{folder}/", ""), block.error), err
+
+
+def same_error(found: str, told: str) -> bool:
+    """Whether an error is the one on the page, which may leave out its end as three dots."""
+    told = told.strip()
+    return found.startswith(told.removesuffix("...")) if told.endswith("...") else found.strip() == told
+
+
+def test_an_error_that_differs_is_noticed() -> None:
+    assert same_error("psgnn: error: a b\n", "psgnn: error: a ...\n")
+    assert not same_error("psgnn: error: a b\n", "psgnn: error: a\n")
+    assert not same_error("psgnn: error: a b\n", "psgnn: error: b ...\n")
+
+
+def test_blocks_run_or_are_marked_as_illustrations() -> None:
+    for page in PAGES:
+        for block in blocks_of(page):
+            assert block.language in RUN + ILLUSTRATION, f"{page.name} has a block of '{block.language}'"
+            assert block.language != "text" or "psgnn train" not in block.content, (
+                f"{page.name} hides a command"
+            )
+
+
+def test_commands_in_sentences_exist() -> None:
+    """A command that stands in a sentence is one of psgnn's, and its options are those of its help."""
+    known = {command.name for command in cli.app.registered_commands}
+    for page in PAGES:
+        for command in re.findall(r"`psgnn ([a-z]+)", page.read_text()):
+            assert command in known, f"{page.name} names psgnn {command}"
+
+
+def test_the_table_of_anchor_rules_is_what_the_command_prints() -> None:
+    page = (ROOT / "docs" / "anchors.md").read_text().split("<!-- anchors of grid -->\n")[1].split("\n\n")[0]
+    (data,) = psgnn.load_dataset("grid")
+    made = describe_anchors([data], list(RULES), "log")
+    rows = [f"| {' | '.join([row[0], *row[2:6]])} |" for row in made.rows()]
+    assert page.splitlines()[2:] == rows
 
 
 def test_tables_are_those_of_the_results() -> None:
@@ -57,9 +137,47 @@ def test_tables_are_those_of_the_results() -> None:
 
 
 def test_links_between_pages_lead_somewhere() -> None:
-    for page in [ROOT / "README.md", *(ROOT / "docs").glob("*.md")]:
+    for page in PAGES:
         for target in re.findall(r"\]\((?!http)([^)#]+)", page.read_text()):
             assert (page.parent / target).exists(), f"{page.name} links to {target}"
+
+
+def test_the_site_has_every_page() -> None:
+    import yaml
+
+    site = yaml.safe_load((ROOT / "mkdocs.yml").read_text())
+    shown = [name for entry in site["nav"] for name in entry.values()]
+    assert sorted(shown) == sorted(page.name for page in PAGES if page.parent.name == "docs")
+
+
+@pytest.mark.skipif(find_spec("mkdocs") is None, reason="mkdocs is not installed")
+def test_the_site_can_be_built(tmp_path: Path) -> None:
+    """Strictly: a dead link or a docstring that is not there ends it."""
+    command = [
+        sys.executable,
+        "-m",
+        "mkdocs",
+        "build",
+        "--strict",
+        "--quiet",
+        "--site-dir",
+        str(tmp_path / "site"),
+    ]
+    done = subprocess.run(
+        command,
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**os.environ, "NO_MKDOCS_2_WARNING": "1"},
+    )
+    assert done.returncode == 0, done.stderr
+    reference = (tmp_path / "site" / "api.html").read_text()
+    for name in set(psgnn.__all__) - {"__version__"}:
+        assert f'id="{getattr(psgnn, name).__module__}.{name}"' in reference, f"docs/api.md lacks {name}"
+    start = (tmp_path / "site" / "index.html").read_text()
+    loaded = re.findall(r"<(?:script|link|img)[^>]+(?:src|href)=\"(https?:[^\"]+)", start)
+    assert not loaded, "the pages open offline"
 
 
 def test_public_names_are_those_of_the_contract() -> None:

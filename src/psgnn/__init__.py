@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from psgnn.anchors import anchor_diagnostics, metric_basis, minimum_dominating_set, select_anchors
     from psgnn.datasets import load_dataset
     from psgnn.distances import DistanceOracle, shortest_distances
+    from psgnn.embedding import PositionEmbedding
     from psgnn.errors import PsgnnError
     from psgnn.io import read_graph
     from psgnn.nn import build_model
@@ -24,6 +25,7 @@ _MODULE_OF = {
     "DistanceOracle": "psgnn.distances",
     "LinkPrediction": "psgnn.tasks",
     "PairClassification": "psgnn.tasks",
+    "PositionEmbedding": "psgnn.embedding",
     "PsgnnError": "psgnn.errors",
     "Result": "psgnn.training",
     "anchor_diagnostics": "psgnn.anchors",
@@ -42,6 +44,7 @@ __all__ = [
     "DistanceOracle",
     "LinkPrediction",
     "PairClassification",
+    "PositionEmbedding",
     "PsgnnError",
     "Result",
     "__version__",

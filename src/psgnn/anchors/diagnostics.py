@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,20 +13,33 @@ from psgnn.anchors.greedy import refine
 from psgnn.distances.engine import check_nodes, hop_columns
 from psgnn.errors import InputError
 from psgnn.graph import Adjacency, IntArray
+from psgnn.notebook import html_table
 
 if TYPE_CHECKING:
     import torch
     from torch_geometric.data import Data
 
+SHARES = ("coverage", "overlap", "resolving")
 
-def anchor_diagnostics(data: Data, anchors: torch.Tensor | npt.ArrayLike, hops: int = 3) -> dict[str, float]:
+
+class AnchorDiagnostics(dict[str, float]):
+    """A dict of the measures that a notebook shows as a table."""
+
+    def _repr_html_(self) -> str:
+        rows = [[name, f"{value:.3f}" if name in SHARES else value] for name, value in self.items()]
+        return html_table("Anchor diagnostics", ["measure", "value"], rows)
+
+
+def anchor_diagnostics(data: Data, anchors: torch.Tensor | npt.ArrayLike, hops: int = 3) -> AnchorDiagnostics:
     """How well a set of anchors covers a graph and tells its nodes apart.
 
     Returns:
-        ``coverage``: share of the nodes within `hops` of an anchor (1 is best).
-        ``overlap``: share of the covered nodes that are within `hops` of more than one anchor (0 is best).
-        ``resolving``: number of distinct distance vectors / N (1: every node has a position of its own).
-        ``symmetric_pairs``: pairs of anchors that message passing cannot tell apart, of ``K (K - 1) / 2``.
+        A dict, which a notebook shows as a table.
+
+        - ``coverage``: share of the nodes within `hops` of an anchor (1 is best).
+        - ``overlap``: share of the covered nodes that are within `hops` of more than one anchor (0 is best).
+        - ``resolving``: number of distinct distance vectors / N (1: every node has a position of its own).
+        - ``symmetric_pairs``: pairs of anchors that message passing cannot tell apart, of ``K (K - 1) / 2``.
 
     >>> import torch
     >>> from torch_geometric.data import Data
@@ -45,12 +59,12 @@ def anchor_diagnostics(data: Data, anchors: torch.Tensor | npt.ArrayLike, hops: 
     classes: IntArray = np.zeros(adjacency.num_nodes, np.int64)
     for column in columns.T:
         classes = refine(classes, column)
-    return {
-        "coverage": covered / adjacency.num_nodes,
-        "overlap": np.count_nonzero(covering > 1) / covered,
-        "resolving": (int(classes.max()) + 1) / adjacency.num_nodes,
-        "symmetric_pairs": symmetric_pairs(adjacency, nodes),
-    }
+    return AnchorDiagnostics(
+        coverage=float(covered / adjacency.num_nodes),
+        overlap=float(np.count_nonzero(covering > 1) / covered),
+        resolving=(int(classes.max()) + 1) / adjacency.num_nodes,
+        symmetric_pairs=symmetric_pairs(adjacency, nodes),
+    )
 
 
 def symmetric_pairs(adjacency: Adjacency, nodes: IntArray) -> int:
@@ -58,16 +72,28 @@ def symmetric_pairs(adjacency: Adjacency, nodes: IntArray) -> int:
 
     That is the paper's meaning of symmetric: equal under message passing of any depth, from equal features.
     """
-    colours: IntArray = np.zeros(adjacency.num_nodes, np.int64)
-    count = 1
-    while True:
-        mixed = _mix_neighbours(adjacency.indptr, adjacency.indices, colours)
-        colours = np.unique(mixed, return_inverse=True)[1]
-        if int(colours.max()) + 1 == count or np.unique(colours[nodes]).size == nodes.size:
+    for colours in _refinements(adjacency):
+        if np.unique(colours[nodes]).size == nodes.size:
             break
-        count = int(colours.max()) + 1
     groups = np.bincount(colours[nodes])
     return int((groups * (groups - 1) // 2).sum())
+
+
+def message_classes(adjacency: Adjacency) -> IntArray:
+    """The colours ``[N]`` of 1-WL refinement: nodes of one class are equal for message passing of any depth."""
+    *_, colours = _refinements(adjacency)
+    return colours
+
+
+def _refinements(adjacency: Adjacency) -> Iterator[IntArray]:
+    """Colours after one round of 1-WL, two, ... until a round splits no class."""
+    colours: IntArray = np.zeros(adjacency.num_nodes, np.int64)
+    count, before = 1, 0
+    while count > before:
+        mixed = _mix_neighbours(adjacency.indptr, adjacency.indices, colours)
+        colours = np.asarray(np.unique(mixed, return_inverse=True)[1], np.int64)
+        before, count = count, int(colours.max()) + 1
+        yield colours
 
 
 @njit(cache=True, nogil=True)

@@ -13,12 +13,14 @@ from psgnn.anchors.diagnostics import anchor_diagnostics
 from psgnn.anchors.rules import RULES, select_anchors
 from psgnn.console import progress
 from psgnn.errors import unknown_name
+from psgnn.notebook import html_table
 
 if TYPE_CHECKING:
     import torch
     from torch_geometric.data import Data
 
 MEASURES = ("coverage", "overlap", "resolving", "symmetric_pairs")
+COLUMNS = ("rule", "anchors", "coverage", "overlap", "resolving", "symmetric pairs", "seconds")
 
 
 @dataclass(frozen=True)
@@ -53,6 +55,9 @@ class ChosenAnchors:
             ]
             for rule in self.anchors
         ]
+
+    def _repr_html_(self) -> str:
+        return html_table(f"Anchors (within {self.hops} hops)", COLUMNS, self.rows())
 
     def table(self) -> dict[str, list[Any]]:
         """One row an anchor: rule, graph, rank and name."""
