@@ -5,7 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import polars as pl
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 import torch
 
@@ -31,15 +34,12 @@ def test_parquet_has_one_vector_column(tmp_path: Path) -> None:
 
 
 def test_pandas_and_arrow_read_the_vectors(tmp_path: Path) -> None:
-    pandas = pytest.importorskip("pandas", reason="pandas is not installed")
-    arrow = pytest.importorskip("pyarrow", reason="pyarrow is not installed")
-    parquet = pytest.importorskip("pyarrow.parquet", reason="pyarrow is not installed")
     h = embeddings(ONE)
     write_embeddings(tmp_path / "h.parquet", ONE, h)
-    kind = parquet.read_schema(tmp_path / "h.parquet").field("embedding").type
-    assert arrow.types.is_fixed_size_list(kind)  # what vector indexes take for a vector
-    assert (kind.list_size, kind.value_type) == (3, arrow.float32())
-    frame = pandas.read_parquet(tmp_path / "h.parquet")
+    kind = pq.read_schema(tmp_path / "h.parquet").field("embedding").type
+    assert pa.types.is_fixed_size_list(kind)  # what vector indexes take for a vector
+    assert (kind.list_size, kind.value_type) == (3, pa.float32())
+    frame = pd.read_parquet(tmp_path / "h.parquet")
     assert (np.stack(frame["embedding"]) == h.numpy()).all()
     assert frame["node"].tolist() == ONE[0]
 
