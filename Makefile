@@ -48,6 +48,7 @@ check test: $(STAMP)
 bench: $(STAMP)
 	$(BIN)/python benchmarks/distances.py --json benchmarks/results/distances.json > /dev/null
 	$(BIN)/python benchmarks/training.py --json benchmarks/results/training.json > /dev/null
+	$(BIN)/python benchmarks/candidates.py --json benchmarks/results/candidates.json > /dev/null
 
 peers: .venv-node2vec/.installed
 

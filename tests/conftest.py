@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import hypothesis
@@ -13,7 +15,10 @@ import pytest
 import torch
 from torch_geometric.data import Data
 
+from psgnn import cli
 from psgnn.graph import Adjacency, make_data
+
+Run = Callable[..., tuple[int, str, str]]
 
 # Tests run side by side, one a core; more threads in each would only wait for one another.
 torch.set_num_threads(1)
@@ -39,6 +44,21 @@ def random_graphs(draw: st.DrawFn, min_nodes: int = 1, max_nodes: int = 40) -> n
     num_nodes = draw(st.integers(min_nodes, max_nodes))
     density = draw(st.sampled_from([0.0, 0.02, 0.05, 0.1, 0.3, 0.9]))
     return nx.gnp_random_graph(num_nodes, density, seed=draw(st.integers(0, 10_000)))
+
+
+@pytest.fixture
+def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> Run:
+    """Run ``psgnn ARGS`` in an empty folder; exit code, stdout, stderr."""
+    monkeypatch.chdir(tmp_path)
+
+    def call(*args: object) -> tuple[int, str, str]:
+        monkeypatch.setattr(sys, "argv", ["psgnn", *map(str, args)])
+        with pytest.raises(SystemExit) as exit_info:
+            cli.main()
+        captured = capsys.readouterr()
+        return int(exit_info.value.code or 0), captured.out, captured.err
+
+    return call
 
 
 @pytest.fixture(scope="session")

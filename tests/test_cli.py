@@ -4,30 +4,12 @@ import json
 import re
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 
 import networkx as nx
 import pytest
 
-from psgnn import cli
-
-Run = Callable[..., tuple[int, str, str]]
-
-
-@pytest.fixture
-def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> Run:
-    """Run ``psgnn ARGS`` in an empty folder; exit code, stdout, stderr."""
-    monkeypatch.chdir(tmp_path)
-
-    def call(*args: object) -> tuple[int, str, str]:
-        monkeypatch.setattr(sys, "argv", ["psgnn", *map(str, args)])
-        with pytest.raises(SystemExit) as exit_info:
-            cli.main()
-        captured = capsys.readouterr()
-        return int(exit_info.value.code or 0), captured.out, captured.err
-
-    return call
+from conftest import Run
 
 
 @pytest.fixture

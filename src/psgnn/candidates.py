@@ -19,7 +19,7 @@ from psgnn.nn.decoders import DotDecoder
 from psgnn.proposals import Partners, nearest_partners, pairs_of, prominent_pairs, walk_partners
 from psgnn.results import Result
 
-EXACT_PAIRS = 50_000  # of a set decoder, which looks at every pair by itself: so many are scored in any case
+EXACT_PAIRS = 100_000  # of a set decoder, which looks at every pair by itself: so many are scored in any case
 EXACT_EMBEDDED_PAIRS = 2_000_000  # of a product or distance of embeddings
 LEAST_SCORED, SCORED_PER_LINK = 20_000, 40
 PARTNERS = 16  # of a node at two and at three hops; half as many from each tree over the embedding
@@ -46,7 +46,7 @@ def top_links(
     Links that were hidden from the model to validate and test it count as links. Fewer than n come back where there are
     not so many pairs.
 
-    All pairs are scored where they are few (some 300 nodes; 2000 if a score is a product or distance of embeddings).
+    All pairs are scored where they are few (up to 450 nodes; 2000 if a score is a product or distance of embeddings).
     Otherwise candidates are nodes two and three hops apart, neighbours in the embedding and pairs of hubs; a quick
     regression learns from scored ones which others to score, and the best are climbed from: to the neighbours of
     their ends, and to all nodes from ends that come often. That takes O(N log N) time and memory and some 20,000

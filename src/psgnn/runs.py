@@ -220,7 +220,8 @@ def _read_bytes(path: Path) -> bytes:
         return path.read_bytes()
     except OSError as error:
         raise InputError(
-            f"{path.parent} is not a finished run of psgnn: {path.name}: {error.strerror or error}"
+            f"{path.parent} is not a finished run of psgnn: {path.name}: {error.strerror or error}; "
+            f"psgnn train GRAPH --out {path.parent} makes one"
         ) from None
 
 

@@ -18,7 +18,7 @@ from threadpoolctl import threadpool_limits
 from psgnn import runs
 from psgnn.checkpoints import State, open_run, remove_run, save_state
 from psgnn.console import Bar
-from psgnn.errors import InputError, MissingExtraError
+from psgnn.errors import InputError
 from psgnn.heldout import part_of, write_held_out
 from psgnn.metrics import METRICS, auc_standard_error, evaluate
 from psgnn.nn.boosted import Evidence, LearnedPicker
@@ -28,6 +28,7 @@ from psgnn.nn.models import PositionModel
 from psgnn.nn.view import View, features
 from psgnn.results import Result, load, names_of, save_run
 from psgnn.tasks import LinkPrediction, Split, Task
+from psgnn.tensorboard import write_tensorboard
 
 __all__ = ["Result", "fit", "load", "remove_run"]
 
@@ -75,7 +76,7 @@ def fit(
         trainer.run(state, folder, progress)
         result = trainer.finish(state, folder)
     if tensorboard is not None:
-        _write_tensorboard(tensorboard, result)
+        write_tensorboard(tensorboard, result.history)
     return result
 
 
@@ -395,16 +396,3 @@ def _score_function(losses: list[torch.Tensor], log_probs: list[Any]) -> torch.T
     baseline = (values.sum() - values) / max(len(losses) - 1, 1)
     advantage = values - baseline if len(losses) > 1 else values
     return (advantage[:, None] * torch.stack(log_probs)).mean()
-
-
-def _write_tensorboard(folder: str | Path, result: Result) -> None:
-    try:
-        from torch.utils.tensorboard import SummaryWriter
-    except ImportError:
-        raise MissingExtraError("tensorboard", "tensorboard", "--tensorboard") from None
-    with SummaryWriter(str(folder)) as writer:
-        for entry in result.history:
-            for name, value in entry.items():
-                if name not in ("epoch", "anchors"):
-                    tag = "loss" if name == "loss" else f"validation/{name}"
-                    writer.add_scalar(tag, value, int(entry["epoch"]))

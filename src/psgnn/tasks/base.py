@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import logging
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -41,7 +42,7 @@ class Split:
     graph_ids: torch.Tensor
 
 
-class Task:
+class Task(ABC):
     """The visible graphs and the three splits: what all tasks share.
 
     ``kept`` and ``dropped`` are the places, in the input, of the graphs that can and cannot be split;
@@ -99,12 +100,12 @@ class Task:
             sha.update(np.ascontiguousarray(array).data)
         return sha.hexdigest()
 
+    @abstractmethod
     def true_labels(self, pairs: torch.Tensor) -> torch.Tensor:
         """1 for the pairs ``[2, P]``, ``u < v``, that are positives by the data, else 0, as float32 ``[P]``.
 
         A split says the same but for the negatives ``"pgnn-released"``, which are positives in part.
         """
-        raise NotImplementedError
 
     def __repr__(self) -> str:
         sizes = ", ".join(f"{part}={getattr(self, part).labels.numel()}" for part in ("train", "val", "test"))
