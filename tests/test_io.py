@@ -262,10 +262,28 @@ def test_names_and_their_order(tmp_path: Path, text: str, names: list[str]) -> N
         ("x,y\n1,2\n", 2),
         ("x,y\n1,2\nz,3\n", 6),  # not all ids are numbers, so x-y is an edge
         ("3,y\n1,2\n", 4),
+        ("person,friend\nanna,bert\nbert,cora\n", 3),
+        ("Gene_A;Protein ID\nbrca1;p53\n", 2),
+        ("person,friend\nanna,friend\n", 3),  # friend is a node
+        ("person,anna\nanna,bert\n", 3),
+        ("who,whom,when\nanna,bert,2024-05-01\nbert,cora,3 May\n", 3),
+        ("who,whom,when\nanna,bert,2024-05-01\nbert,cora,May\n", 5),
+        ("anna,bert,since May\nbert,cora,2 May\ncora,dora,3 May\n", 4),
     ],
 )
 def test_header_rule(tmp_path: Path, text: str, num_nodes: int) -> None:
     assert read_graph(write(tmp_path / "g.csv", text)).num_nodes == num_nodes
+
+
+def test_a_line_that_may_be_a_header_is_pointed_out(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    path = [f"n{i},n{i + 1}" for i in range(9)]
+    read_graph(write(tmp_path / "g.csv", "\n".join(["who,whom", *path])))
+    (warning,) = [record for record in caplog.records if record.levelname == "WARNING"]
+    assert "'who' and 'whom', which nothing else is linked to" in warning.getMessage()
+    caplog.clear()
+    for first in ("who,n5", "n0,n1"):
+        read_graph(write(tmp_path / "h.csv", "\n".join([first, *path])))
+    assert not [record for record in caplog.records if record.levelname == "WARNING"]
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
-from psgnn.console import Bar
+from psgnn.console import Bar, progress
 from psgnn.distances.engine import run_threads
 from psgnn.distances.propagation import Floats
 from psgnn.errors import InputError
@@ -16,7 +16,7 @@ from psgnn.graph import IntArray
 from psgnn.heuristics.kernels import local_walks
 from psgnn.nn.channels import NODE_BLOCK, ChannelEncoder
 from psgnn.nn.decoders import DotDecoder
-from psgnn.proposals import Partners, nearest_partners, pairs_of, prominent_pairs, walk_partners
+from psgnn.proposals import nearest_partners, pairs_of, prominent_pairs, walk_partners
 from psgnn.results import Result
 
 EXACT_PAIRS = 100_000  # of a set decoder, which looks at every pair by itself: so many are scored in any case
@@ -61,8 +61,10 @@ def top_links(
     if n < 1:
         raise InputError(f"ask for 1 or more links, found {n}")
     search = _Search(result, n, np.random.default_rng(seed))
-    with Bar("scoring pairs", search.budget, show=show_progress) as bar, torch.no_grad():
-        search.run(bar.update)
+    with torch.no_grad():
+        search.look_around(show_progress)
+        with Bar("scoring pairs", search.budget, show=show_progress) as bar:
+            search.run(bar.update)
     best = np.argsort(-search.scores, kind="stable")[:n]
     pairs = torch.from_numpy(search.pairs(search.scored[best]))
     # As `Result.score` gives them for exactly these pairs.
@@ -94,39 +96,45 @@ class _Search:
         self.pool = self.scored = np.zeros(0, np.int64)
         self.scores: Scores = np.zeros(0, np.float32)
 
+    def look_around(self, show_progress: bool) -> None:
+        """Embed the nodes, and find partners for each, unless all pairs are scored anyway."""
+        self.result.model.eval()
+        self.h = self._kept_embeddings(show_progress)
+        if self.exact:
+            return
+        self.near = self._projected(show_progress)
+        count = min(PARTNERS, max(MOST_PARTNERS // self.union.num_nodes, 4))
+        with Bar("looking for candidates", 2, show=show_progress) as bar:
+            self.walks = walk_partners(self.union.adjacency, max(count, 4 * self.n // self.union.num_nodes))
+            bar.update(1)
+            self.nearest = nearest_partners(self.union, self.near, count // 2, dot=self.dot, rng=self.rng)
+
     def run(self, progress: Callable[..., None]) -> None:
         """Fill `scored` and `scores`."""
         self.progress = progress
-        self.result.model.eval()
-        self.h = self._kept_embeddings()
         if self.exact:
             for first, last in zip(self.union.ptr[:-1], self.union.ptr[1:], strict=True):
                 us, vs = np.triu_indices(last - first, 1)
                 self._score(self._new(np.stack([us + first, vs + first])))
             return
-        progress(0, "looking for candidates")
-        count = min(PARTNERS, max(MOST_PARTNERS // self.union.num_nodes, 4))
-        self.near = self._projected()
-        walks = walk_partners(self.union.adjacency, max(count, 4 * self.n // self.union.num_nodes))
-        nearest = nearest_partners(self.union, self.near, count // 2, dot=self.dot, rng=self.rng)
-        self.pool = self._new(self._proposals(walks, nearest))
+        self.pool = self._new(self._proposals())
         if self.h is None:
             self._learn_where_to_look()
         else:
             self._score(self.pool)
             self.pool = self.pool[:0]
-        self._climb(nearest)
+        self._climb()
 
-    def _proposals(self, walks: Partners, nearest: Partners) -> IntArray:
+    def _proposals(self) -> IntArray:
         degrees, count = self.union.adjacency.degrees, max(PROMINENT // self.union.num_graphs, 4)
-        found = [pairs_of(walks), pairs_of(nearest), prominent_pairs(self.union, degrees, count)]
+        found = [pairs_of(self.walks), pairs_of(self.nearest), prominent_pairs(self.union, degrees, count)]
         if self.dot:
             found.append(prominent_pairs(self.union, np.square(self.near).sum(axis=1), count))
         return np.concatenate(found, axis=1)
 
     # Scores
 
-    def _kept_embeddings(self) -> torch.Tensor | None:
+    def _kept_embeddings(self, show_progress: bool) -> torch.Tensor | None:
         """Embeddings to score pairs by; none where a score needs more, or they would take too much memory."""
         if self.set_decoder:
             return None
@@ -134,7 +142,7 @@ class _Search:
             width = self._embedding(torch.zeros(1, dtype=torch.long)).size(1)
             if width * self.union.num_nodes > MOST_KEPT_NUMBERS:
                 return None
-        return self.result.embed()
+        return self.result.embed(show_progress=show_progress)
 
     def _embedding(self, nodes: torch.Tensor) -> torch.Tensor:
         h: torch.Tensor = self.result.model.encoder(self.view, self.result.choice, nodes)
@@ -215,14 +223,14 @@ class _Search:
         run_threads(piece, range(0, codes.size, FEATURE_BLOCK), 1000.0 * codes.size)
         return out
 
-    def _climb(self, nearest: Partners) -> None:
+    def _climb(self) -> None:
         """Go on from the best pairs, until that changes none of them."""
         share = max(self.budget // (2 * CLIMBS), 1)
         in_vain = 0
         for _ in range(CLIMBS):
             bar = np.sort(self.scores)[-self.n :].min(initial=np.inf)
             best = self.pairs(self.scored[np.argsort(-self.scores, kind="stable")[: self.n]])
-            found = self._new(np.concatenate([self._around(best, nearest), self._rows_of(best)], axis=1))
+            found = self._new(np.concatenate([self._around(best), self._rows_of(best)], axis=1))
             found = np.setdiff1d(found, np.concatenate([self.scored, self.pool]), assume_unique=True)
             if self.h is None:
                 self.known = np.concatenate([self.known, self._features(found)])
@@ -234,7 +242,7 @@ class _Search:
             if in_vain == MOST_IN_VAIN:
                 return
 
-    def _around(self, best: IntArray, nearest: Partners) -> IntArray:
+    def _around(self, best: IntArray) -> IntArray:
         """An end of every pair with the neighbours of the other, in the graph and in the embedding."""
         adjacency = self.union.adjacency
         found = [np.zeros((2, 0), np.int64)]
@@ -242,7 +250,7 @@ class _Search:
             row = adjacency.indices[adjacency.indptr[v] : adjacency.indptr[v + 1]]
             if row.size > CLIMB_NEIGHBOURS:
                 row = self.rng.choice(row, CLIMB_NEIGHBOURS, replace=False)
-            others = np.concatenate([row, nearest[v][nearest[v] >= 0]])
+            others = np.concatenate([row, self.nearest[v][self.nearest[v] >= 0]])
             found.append(np.stack([np.full(others.size, u), others.astype(np.int64)]))
         return np.concatenate(found, axis=1)
 
@@ -259,10 +267,11 @@ class _Search:
             found.append(np.stack([np.full(everyone.size, u), everyone]))
         return np.concatenate(found, axis=1)
 
-    def _projected(self) -> Floats:
+    def _projected(self, show_progress: bool) -> Floats:
         """The embeddings in at most `PROJECTED` dimensions, by a random projection where they have more."""
         projection, rows = None, []
-        for some in torch.split(torch.arange(self.union.num_nodes), NODE_BLOCK):
+        blocks = torch.split(torch.arange(self.union.num_nodes), NODE_BLOCK)
+        for some in progress(blocks, "embedding", show=show_progress and self.h is None):
             h = self._embedding(some) if self.h is None else self.h[some]
             if h.size(1) > PROJECTED:
                 if projection is None:

@@ -4,8 +4,10 @@ A text table holds one record a line: comma-, tab- or semicolon-separated, or se
 blanks; plain or ``.gz``; UTF-8. Lines that start with ``#`` or ``%`` are comments, blank lines are
 skipped, a field may stand in double quotes, and blanks around a field don't count.
 
-The first record is a header if it names a known pair of columns (``source,target``, ``node,label``...)
-that does not come again, or if its ids are no numbers while the ids of the next 99 records all are.
+The first record is a header if it names a known pair of columns (``source,target``, ``node,label``...),
+if its ids are no numbers while the ids of the next 99 records all are, or, in an edge list, if its ids are words
+for kinds of nodes (``person,friend``) or a further column has digits in all those records and none in the first
+(``anna,bert,2024-05-01``). What is named must not come again as an id.
 A header may put the two columns anywhere; without known names they are the first two.
 """
 
@@ -14,12 +16,13 @@ from __future__ import annotations
 import csv
 import gzip
 import io
+import logging
 import re
 import stat
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
-from itertools import islice, product
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -29,30 +32,15 @@ import polars as pl
 from numba import njit
 
 from psgnn.errors import InputError
+from psgnn.headers import all_numbers, is_header, named_pair, weight_column
+
+log = logging.getLogger(__name__)
 
 TEXT_SUFFIXES = (".csv", ".tsv", ".txt", ".edges", ".edgelist", ".el")
 
-# Names of columns, compared by their letters and digits alone.
-EDGE_NAMES = (
-    ("source", "target"),
-    ("src", "dst"),
-    ("from", "to"),
-    ("u", "v"),
-    ("node1", "node2"),
-    ("id1", "id2"),
-    ("nodea", "nodeb"),
-    ("fromnode", "tonode"),
-    ("fromnodeid", "tonodeid"),
-    ("sourceid", "targetid"),
-    ("fromid", "toid"),
-    ("head", "tail"),
-    ("start", "end"),
-)
-LABEL_NAMES = tuple(product(("node", "nodeid", "id", "name"), ("label", "class", "y", "group")))
-WEIGHT_NAMES = ("weight", "weights", "w", "value")
-
 SAMPLE_BYTES = 1 << 16
 SAMPLE_RECORDS = 100
+LEAST_SUSPICIOUS = 10  # records of a table whose first could be an unknown header
 LEADING_COMMENTS = re.compile(rb"(?:[ \t]*(?:[#%][^\n]*)?\n)*")
 PLUS, ZERO, NINE = b"+09"
 BEFORE_FIELD = tuple(b'\n\t ,;"')
@@ -238,17 +226,33 @@ def _read_text(path: Path, edges: bool, node_names: Collection[str]) -> Table:
         raise InputError(f"{path} has no lines other than comments")
 
     header: list[str] = []
-    if _is_header(sample, edges) and sample[0][0] not in node_names:
+    if is_header(sample, edges) and sample[0][0] not in node_names:
         header, sample = sample[0], sample[1:]
         records = replace(records, start=text.index(b"\n", records.start) + 1)
-    pair = _named_pair(header, edges) or (0, 1)
-    weight = _weight_column(header, sample, pair) if edges else None
+    pair = named_pair(header, edges) or (0, 1)
+    weight = weight_column(header, sample, pair) if edges else None
     content = np.frombuffer(text, np.uint8)[records.start :]
-    integers = edges and _all_numbers(sample, pair) and not _has_padding(content)
+    integers = edges and all_numbers(sample, pair) and not _has_padding(content)
     table = records.table(pair, weight, integers=integers)
     if table.first.is_empty():
         raise InputError(f"{path} has no lines below its header")
+    if edges and not header and not integers:
+        _suspect_header(path, table)
     return table
+
+
+def _suspect_header(path: Path, table: Table) -> None:
+    """Say that a first line may have been meant as a header: nothing is linked to what it names."""
+    ends = [column.cast(pl.String) for column in (table.first, table.second)]
+    names = [column[0] for column in ends]
+    if len(ends[0]) < LEAST_SUSPICIOUS or sum(int(column.is_in(names).sum()) for column in ends) > 2:
+        return
+    log.warning(
+        "%s: the first line was read as a link of '%s' and '%s', which nothing else is linked to; "
+        "if it is a header, call its columns source and target",
+        path,
+        *names,
+    )
 
 
 def decoded(path: Path) -> bytes:
@@ -311,38 +315,6 @@ def _sniff(lines: list[str]) -> str:
     return " "
 
 
-def _is_header(sample: list[list[str]], edges: bool) -> bool:
-    first, later = sample[0], sample[1:]
-    pair = _named_pair(first, edges)
-    if pair:
-        ends = {record[i] for record in later for i in pair if i < len(record)}
-        return ends.isdisjoint(first[i] for i in pair)
-    num_ids = 2 if edges else 1  # the second column may hold labels
-    numbers = any(later) and _all_numbers(later, range(num_ids))
-    return numbers and not any(map(_is_number, first[:num_ids]))
-
-
-def _named_pair(header: Sequence[str], edges: bool) -> tuple[int, int] | None:
-    names = [_plain(name) for name in header]
-    for first, second in EDGE_NAMES if edges else EDGE_NAMES + LABEL_NAMES:
-        if first in names and second in names:
-            return names.index(first), names.index(second)
-    return None
-
-
-def _weight_column(header: Sequence[str], sample: list[list[str]], pair: tuple[int, int]) -> int | None:
-    for i, name in enumerate(header):
-        if _plain(name) in WEIGHT_NAMES and i not in pair:
-            return i
-    numeric = [len(record) > 2 and _is_number(record[2]) for record in sample]
-    return 2 if pair == (0, 1) and any(numeric) and 2 * sum(numeric) >= len(numeric) else None
-
-
-def _all_numbers(records: list[list[str]], columns: Collection[int]) -> bool:
-    fields = (record[i] for record in records for i in columns if i < len(record))
-    return all(_is_number(field) for field in fields if field)
-
-
 @njit(cache=True, nogil=True)
 def _has_padding(text: npt.NDArray[np.uint8]) -> bool:
     """Whether a field may look like 007 or +7, which would lose its form as a number."""
@@ -351,18 +323,6 @@ def _has_padding(text: npt.NDArray[np.uint8]) -> bool:
         if padded and (i == 0 or text[i - 1] in BEFORE_FIELD):
             return True
     return False
-
-
-def _plain(name: str) -> str:
-    return "".join(filter(str.isalnum, name.lower()))
-
-
-def _is_number(field: str) -> bool:
-    try:
-        float(field)
-    except ValueError:
-        return False
-    return True
 
 
 def _shortened(text: str) -> str:
@@ -379,8 +339,8 @@ def _read_parquet(path: Path, edges: bool) -> Table:
         names = list(schema)
         if len(names) < 2:
             raise InputError(f"{path} has {len(names)} column(s); two are needed, such as source and target")
-        pair = _named_pair(names, edges) or (0, 1)
-        weight = _weight_column(names, [], pair) if edges else None
+        pair = named_pair(names, edges) or (0, 1)
+        weight = weight_column(names, [], pair) if edges else None
         if weight is None and edges and pair == (0, 1) and len(names) > 2 and schema[names[2]].is_numeric():
             weight = 2
         columns = [names[i] for i in (*pair, weight) if i is not None]

@@ -8,6 +8,7 @@ import numpy as np
 
 from psgnn.anchors.diagnostics import anchor_diagnostics
 from psgnn.anchors.rules import select_anchors
+from psgnn.console import progress
 from psgnn.errors import InputError
 from psgnn.graph import IntArray, make_data
 from psgnn.report.drawing import Step, Unit, nearest_hops
@@ -55,7 +56,7 @@ def moves(result: Result) -> bool:
     return any(anchors != traced[0] for anchors in traced[1:])
 
 
-def describe(result: Result, final: list[list[Unit]]) -> dict[str, Any]:
+def describe(result: Result, final: list[list[Unit]], *, show_progress: bool = False) -> dict[str, Any]:
     """Kind and number of the anchors, how they were chosen, their diagnostics, and how far the nodes are."""
     config = result.model.config
     count = sum(map(len, final))
@@ -68,7 +69,7 @@ def describe(result: Result, final: list[list[Unit]]) -> dict[str, Any]:
     within = np.bincount(nearest[nearest >= 0].astype(np.int64))
     if within.size > MOST_COUNTED_HOPS:
         within = np.append(within[: MOST_COUNTED_HOPS - 1], within[MOST_COUNTED_HOPS - 1 :].sum())
-    rows, why = _diagnostics(result, final, sets)
+    rows, why = _diagnostics(result, final, sets, show_progress)
     return {
         "kind": "sets" if sets else "nodes",
         "picker": config.picker,
@@ -82,7 +83,7 @@ def describe(result: Result, final: list[list[Unit]]) -> dict[str, Any]:
 
 
 def _diagnostics(
-    result: Result, final: list[list[Unit]], sets: bool
+    result: Result, final: list[list[Unit]], sets: bool, show_progress: bool
 ) -> tuple[list[dict[str, Any]], str | None]:
     """Coverage, overlap, resolving power and symmetric pairs, beside rules that pick as many; or why not."""
     if sets:
@@ -92,7 +93,7 @@ def _diagnostics(
     if sum(sizes) > MOST_MEASURED:
         return [], f"{union.num_nodes} nodes and {sum(map(len, final))} anchors are too many to measure here"
     rules: dict[str, list[dict[str, float]]] = {}
-    for g, units in enumerate(final):
+    for g, units in progress(list(enumerate(final)), "measuring anchors", show=show_progress):
         if not units:
             continue
         data = make_data(union.graph(g))

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from psgnn import __version__
+from psgnn.console import progress
 from psgnn.errors import InputError
 from psgnn.graph import IntArray
 from psgnn.heldout import read_held_out
@@ -96,9 +97,9 @@ def _summarise_run(
     final = final_units(result)
     found = predictions(result, top, classes, show_progress=show_progress)
     config = result.model.config
-    embeddings = result.embed()
+    embeddings = result.embed(show_progress=show_progress)
     places, shares = map_of(embeddings)
-    drawn = _drawn(result, final, limits, found["pairs"], classes, places)
+    drawn = _drawn(result, final, limits, found["pairs"], classes, places, show_progress)
     return {
         "model": config.name,
         "preset": config.preset,
@@ -117,7 +118,7 @@ def _summarise_run(
         "seconds": record.get("seconds"),
         "peak_memory_mb": record.get("peak_memory_mb"),
         "history": history,
-        "anchors": describe(result, final),
+        "anchors": describe(result, final, show_progress=show_progress),
         "drawn": drawn,
         "variance": shares,
         "scores": score_histogram(result, held_out),
@@ -136,13 +137,14 @@ def _drawn(
     predicted: IntArray,
     classes: IntArray | None,
     places: Any,
+    show_progress: bool,
 ) -> list[dict[str, Any]]:
     """The first graphs as they are drawn, with their part of the map."""
     union = result.view.union
     count = min(union.num_graphs, MOST_GRAPHS)
     room = limits.of_each(count)
     drawn = []
-    for g in range(count):
+    for g in progress(range(count), "drawing", show=show_progress):
         first, last = int(union.ptr[g]), int(union.ptr[g + 1])
         own = predicted[:, (predicted[0] >= first) & (predicted[0] < last)] - first
         graph = draw_graph(
