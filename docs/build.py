@@ -11,6 +11,10 @@ import json
 import sys
 from pathlib import Path
 from types import ModuleType
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from psgnn.nn.weights import Weights
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -33,7 +37,35 @@ def with_tables(page: str) -> str:
             table = benchmark(path.stem).markdown(json.loads(path.read_text())["rows"])
             head, rest = page.split(begin)
             page = head + begin + table + end + rest.split(end, 1)[1]
-    return with_experiments(page)
+    return with_experiments(with_weights(page))
+
+
+def with_weights(page: str) -> str:
+    """The page with what shipped weights say about themselves between ``<!-- NAME weights begin -->`` and its end."""
+    from psgnn.nn.weights import WEIGHTS, read_weights
+
+    for name in WEIGHTS:
+        begin, end = f"<!-- {name} weights begin -->\n", f"<!-- {name} weights end -->"
+        if begin in page:
+            head, rest = page.split(begin)
+            page = head + begin + weights_table(read_weights(name)) + end + rest.split(end, 1)[1]
+    return page
+
+
+def weights_table(weights: Weights) -> str:
+    """Numbers of the weights, and the range of the graphs that they were trained on."""
+    numbers = sum(tensor.numel() for tensor in weights.tensors.values())
+    made, check = weights.about["made"], weights.about["check"]
+    lines = [
+        f"{numbers:,} numbers; {made['graphs']} graphs of every family, seed {made['seed']}, {made['steps']} steps. "
+        "Mean AUC on the graphs of the families that were kept from training: "
+        f"{check['auc_strict']:.4f} strict, {check['auc']:.4f} in context.",
+        "",
+        "| of a graph | from | to |",
+        "| --- | ---: | ---: |",
+    ]
+    lines += [f"| {name} | {low:.2f} | {high:.2f} |" for name, (low, high) in weights.about["range"].items()]
+    return "\n".join(lines) + "\n"
 
 
 def with_experiments(page: str) -> str:

@@ -172,13 +172,16 @@ def test_bad_pairs_get_one_line(run: Run, my_run: Path, tmp_path: Path, case: st
         (("predict", "run", "--top", "0"), "--top"),
         (("predict", "run", "--top", "3", "-o", "run/record.json"), "the format is one of"),
         (("predict", "run", "--top", "3", "-o", "old.csv"), "old.csv exists; pass --force"),
-        (("predict", "nothing", "--top", "3"), "nothing is not the folder of a run; psgnn train"),
-        (("predict", "old.csv", "--top", "3"), "old.csv is not the folder of a run"),
+        (
+            ("predict", "nothing", "--top", "3"),
+            "nothing is not the folder of a run, a graph file or a dataset; psgnn train",
+        ),
+        (("predict", "old.csv", "--top", "3"), "expected two fields"),
         (("predict", "empty", "--top", "3"), "empty is not a finished run"),
         (("embed", "run", "-o", "old.csv"), "old.csv exists; pass --force"),
         (("embed", "run", "-o", "x.docx"), "x.docx"),
         (("embed", "run"), "Missing option '--out'"),
-        (("embed", "run", "-o", "x.csv", "--set", "size=3"), "--set goes with --graph"),
+        (("embed", "run", "-o", "x.csv", "--set", "size=3"), "--set and --columns go with --graph"),
         (("embed", "run", "-o", "x.csv", "--graph", "comunities"), "did you mean 'communities'"),
         (
             ("embed", "run", "-o", "x.csv", "--graph", "bio-modules"),
@@ -296,11 +299,11 @@ def test_completion_knows_the_commands(tmp_path: Path) -> None:
     done = shell(
         "psgnn", tmp_path, _PSGNN_COMPLETE="complete_bash", COMP_WORDS="psgnn pre", COMP_CWORD="1"
     )  # fmt: skip
-    assert done.stdout.split() == ["predict"]
+    assert done.stdout.split() == ["predict", "pretrain"]
     assert "--install-completion" in shell("psgnn --help", tmp_path).stdout
 
 
-@pytest.mark.parametrize("command", ["embed", "predict", "bench"])
+@pytest.mark.parametrize("command", ["embed", "predict", "bench", "pretrain"])
 def test_every_command_has_an_example_that_names_it(run: Run, command: str) -> None:
     code, out, err = run(command, "--help")
     assert code == 0

@@ -332,4 +332,4 @@ def test_groups_of_seal(shared_data: Path) -> None:
 
 
 def test_every_dataset_is_in_the_catalogue() -> None:
-    assert len(psgnn.datasets.dataset_names()) == 9 + 8 + 7 + 1
+    assert len(psgnn.datasets.dataset_names()) == 10 + 8 + 7 + 1

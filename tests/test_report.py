@@ -34,7 +34,7 @@ from psgnn.report import make_page, plain, summarise, write_page
 from psgnn.report.anchoring import final_units, moves, steps_of
 from psgnn.report.communities import find_communities
 from psgnn.report.drawing import Limits, Step, fitting_steps, thin
-from psgnn.report.measured import map_of
+from psgnn.report.measured import map_of, reliability
 from psgnn.report.names import shown_name, shown_names
 from psgnn.report.page import MOST_BYTES, packed, to_json
 from psgnn.report.placement import place_nodes
@@ -95,6 +95,7 @@ def test_histogram_counts_every_test_pair_once(summary: dict[str, Any]) -> None:
     assert scores["positives"].sum() == task.test.labels.sum()
     assert scores["negatives"].sum() == (task.test.labels == 0).sum()
     assert (np.diff(scores["edges"]) > 0).all()
+    assert scores["reliability"]["pairs"].sum() == task.test.labels.numel()
 
 
 def test_predictions_are_unlinked_pairs_best_first(folder: Path, summary: dict[str, Any]) -> None:
@@ -552,3 +553,22 @@ def test_result_is_not_changed_by_a_report(folder: Path) -> None:
     scores = before.score(torch.tensor([[0, 1], [9, 10]]))
     summarise([folder], top=3)
     assert psgnn.load(folder).score(torch.tensor([[0, 1], [9, 10]])).equal(scores)
+
+
+# Reliability
+
+
+def test_reliability_of_honest_and_of_boastful_scores() -> None:
+    rng = np.random.default_rng(0)
+    logits = rng.normal(0, 2, 40_000)
+    positive = rng.random(logits.size) < 1 / (1 + np.exp(-logits))
+    honest = reliability(logits, positive, 1)
+    assert honest["error"] < 0.02
+    assert honest["pairs"].sum() == logits.size
+    np.testing.assert_allclose(honest["probability"], honest["share"], atol=0.04)
+    assert reliability(3 * logits, positive, 1)["error"] > 0.08
+    # Three negatives for each positive in training lower the logits, and that is allowed for.
+    assert reliability(logits - np.log(3), positive, 3)["error"] == honest["error"]
+    # Rare positives count as much as many negatives.
+    rare = ~positive | (rng.random(logits.size) < 0.1)
+    assert reliability(logits[rare], positive[rare], 1)["error"] < 0.02

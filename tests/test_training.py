@@ -208,7 +208,7 @@ def test_an_interrupted_run_of_other_settings_is_not_resumed(
         patch.setattr(training._Trainer, "_epoch", interrupt)
         with pytest.raises(KeyboardInterrupt):
             train(out=tmp_path / "run")
-    with pytest.raises(InputError, match="interrupted run of other settings, data or seed"):
+    with pytest.raises(InputError, match=r"interrupted run of hidden 32 \(now 16\)"):
         train(out=tmp_path / "run", hidden=16)
 
 

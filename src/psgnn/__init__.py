@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from psgnn.nn import build_model
     from psgnn.tasks import LinkPrediction, PairClassification
     from psgnn.training import Result, fit, load
+    from psgnn.zeroshot import pretrained
 
 __version__ = "0.1.0"
 
@@ -35,6 +36,7 @@ _MODULE_OF = {
     "load_dataset": "psgnn.datasets",
     "metric_basis": "psgnn.anchors",
     "minimum_dominating_set": "psgnn.anchors",
+    "pretrained": "psgnn.zeroshot",
     "read_graph": "psgnn.io",
     "select_anchors": "psgnn.anchors",
     "shortest_distances": "psgnn.distances",
@@ -55,6 +57,7 @@ __all__ = [
     "load_dataset",
     "metric_basis",
     "minimum_dominating_set",
+    "pretrained",
     "read_graph",
     "select_anchors",
     "shortest_distances",

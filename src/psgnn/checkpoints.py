@@ -46,10 +46,20 @@ def open_run(
     tensors, metadata = runs.read_tensors(folder / runs.STATE)
     if metadata.get("identity") != identity:
         raise InputError(
-            f"{folder} holds an interrupted run of other settings, data or seed; "
-            "repeat its command to resume it, or choose another --out"
+            f"{folder} holds an interrupted run of {_difference(metadata.get('identity'), identity)}; "
+            "repeat its command to resume it, choose another --out, or pass --force to replace it"
         )
     return _load_state(tensors, metadata, model, optimizer)
+
+
+def _difference(before: Any, now: dict[str, Any]) -> str:
+    """What is not as it was, in words."""
+    if not isinstance(before, dict):
+        return "other settings"
+    old, new = ({**part, **part.get("config", {})} for part in (before, now))
+    changed = [key for key in new if key != "config" and old.get(key) != new[key]]
+    told = [f"{key} {old.get(key)} (now {new[key]})" for key in changed if key != "split"]
+    return " and ".join([*told[:3], *["other data"] * ("split" in changed)]) or "other settings"
 
 
 def save_state(

@@ -25,10 +25,12 @@ from psgnn.metrics import evaluate
 from psgnn.nn import MODELS, PRESETS, build_model
 from psgnn.nn.config import ABLATIONS
 from psgnn.nn.view import View
+from psgnn.nn.weights import WEIGHTS
 from psgnn.peers import PEERS, Scorer
-from psgnn.results import Result
+from psgnn.results import Result, names_of
 from psgnn.tasks import LinkPrediction, PairClassification, Task, link_task
 from psgnn.training import fit
+from psgnn.zeroshot import pretrained
 
 if TYPE_CHECKING:
     from torch_geometric.data import Data
@@ -40,6 +42,7 @@ TASKS: dict[str, type[LinkPrediction] | type[PairClassification]] = {
 # The oracle goes by the truth: its AUC is 1, but for negatives that are positives (`psgnn.tasks.ceiling`).
 REGISTRIES: dict[str, Iterable[str]] = {
     "model": MODELS,
+    "pretrained": WEIGHTS,
     "rule": HEURISTICS,
     "peer": PEERS,
     "oracle": ("ceiling",),
@@ -48,13 +51,14 @@ REGISTRIES: dict[str, Iterable[str]] = {
 
 @dataclass(frozen=True)
 class Method:
-    """A way to score pairs: a model under a preset, a training-free rule, a peer, or the oracle that knows them all.
+    """A way to score pairs: a model under a preset, pretrained weights, a training-free rule, a peer, or the oracle.
 
-    ``options`` change the settings of a model; ``label`` is its name in tables.
+    ``options`` change the settings of a model, or say how pretrained weights are used: ``strict``, and ``without`` a
+    family of graphs, which trains smaller ones anew. ``label`` is its name in tables.
     """
 
     name: str
-    kind: Literal["model", "rule", "peer", "oracle"]
+    kind: Literal["model", "pretrained", "rule", "peer", "oracle"]
     preset: str = "best"
     options: Mapping[str, Any] = field(default_factory=dict, hash=False)
     label: str | None = None
@@ -66,7 +70,9 @@ class Method:
             raise unknown_name(self.kind, self.name, REGISTRIES[self.kind])
         if self.kind == "model" and self.preset not in PRESETS:
             raise unknown_name("preset", self.preset, PRESETS)
-        if self.kind != "model" and self.options:
+        if self.kind == "pretrained" and self.options.keys() - {"strict", "without"}:
+            raise InputError(f"pretrained weights have the options strict and without, found {self.options}")
+        if self.kind not in ("model", "pretrained") and self.options:
             raise InputError(f"the {self.kind} {self.name} has no options, found {', '.join(self.options)}")
 
     @property
@@ -169,7 +175,20 @@ def _scorer(method: Method, task: Task, seed: int) -> Scorer:
         return task.true_labels
     if method.kind == "peer":
         return PEERS[method.name](task, seed)
+    if method.kind == "pretrained":
+        return _pretrained(method.name, method.options, task).score
     return lambda pairs: torch.from_numpy(score_pairs(method.name, task.union, pairs.numpy(), seed))
+
+
+def _pretrained(name: str, options: Mapping[str, Any], task: Task) -> Result:
+    """Pretrained weights on the visible graph."""
+    if "without" in options:
+        from psgnn.pretraining.pretrain import left_out
+
+        weights = left_out(options["without"])
+    else:
+        weights = pretrained(name)
+    return weights.on_union(task.union, names_of(task.graphs), strict=options.get("strict", False))
 
 
 def compare(
@@ -216,7 +235,7 @@ def compare(
         methods = [name if isinstance(name, Method) else _method(name, preset) for name in models]
         methods += [Method(name, "peer") for name in peers] + [Method(name, "rule") for name in rules]
     # What is quick comes first: a peer that is not installed is found out before hours of training.
-    methods.sort(key=lambda method: ("oracle", "rule", "peer", "model").index(method.kind))
+    methods.sort(key=lambda method: ("oracle", "rule", "pretrained", "peer", "model").index(method.kind))
     by_title = _by_title(methods)
     measured: dict[str, list[dict[str, Any]]] = {title: [] for title in by_title}
     with Bar("comparing", seeds * len(by_title), show=show_progress) as bar:

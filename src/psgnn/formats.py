@@ -21,6 +21,7 @@ from numba import njit
 
 from psgnn.errors import InputError
 from psgnn.graph import MAX_NODES, IntArray
+from psgnn.headers import Columns
 from psgnn.tables import Records, Table, decoded, decoding, read_bytes, read_table, tidied
 
 MATRIX_KEYS = ("net", "A", "adj", "adjacency", "network", "graph", "G", "W", "Problem")
@@ -38,11 +39,15 @@ class Edges:
     cols: IntArray
     names: list[str]
     weighted: bool = False
+    ignored: tuple[str, ...] = ()
     attributes: dict[str, Any] = field(default_factory=dict)
 
 
-def read_edges(path: Path) -> Edges:
-    """Read a file in the format of its suffix; an unknown suffix is taken for a text edge list."""
+def read_edges(path: Path, columns: Columns | None = None) -> Edges:
+    """Read a file in the format of its suffix; an unknown suffix is taken for a text edge list.
+
+    ``columns`` of a text or Parquet edge list hold the nodes.
+    """
     suffix = Path(path.name.lower().removesuffix(".gz")).suffix
     readers: dict[str, Callable[[Path], Edges]] = {
         ".npz": _read_npz,
@@ -50,7 +55,11 @@ def read_edges(path: Path) -> Edges:
         ".mtx": _read_mtx,
         ".graphml": _read_graphml,
     }
-    return readers.get(suffix, _read_edge_table)(path)
+    if suffix not in readers:
+        return _read_edge_table(path, columns)
+    if columns is not None:
+        raise InputError(f"{path} is no table of edges; columns can be named in text and Parquet alone")
+    return readers[suffix](path)
 
 
 # Numbering
@@ -135,8 +144,8 @@ def _slot_of(
 # Edge lists, text or Parquet
 
 
-def _read_edge_table(path: Path) -> Edges:
-    table = read_table(path, edges=True)
+def _read_edge_table(path: Path, columns: Columns | None) -> Edges:
+    table = read_table(path, edges=True, columns=columns)
     weights = _weights(table)
     ends = [table.first, table.second]
     ids = as_integers(*ends)
@@ -150,7 +159,7 @@ def _read_edge_table(path: Path) -> Edges:
                 refused = ~column.str.contains("^[0-9]+$")
                 table.refuse(refused, "a node id is no integer from 0 up; use such integers, or names")
     names, (rows, cols) = number(*ids)
-    return Edges(rows, cols, names, weighted=weights is not None)
+    return Edges(rows, cols, names, weighted=weights is not None, ignored=table.ignored)
 
 
 def _weights(table: Table) -> pl.Series | None:

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from itertools import product
+from typing import TypeAlias
+
+Columns: TypeAlias = tuple[str, str]  # names of two columns, or their numbers
 
 # Names of columns, compared by their letters and digits alone.
 EDGE_NAMES = (
@@ -61,6 +64,22 @@ def named_pair(header: Sequence[str], edges: bool) -> tuple[int, int] | None:
         if first in names and second in names:
             return names.index(first), names.index(second)
     return None
+
+
+def chosen_pair(header: Sequence[str], columns: Columns) -> tuple[int, int] | None:
+    """The columns that were asked for by name, or by number from 1 on; None where one is not there."""
+    names = [_plain(name) for name in header]
+    found = []
+    for column in columns:
+        if column in header and not column.isdigit():
+            found.append(list(header).index(column))
+        elif _plain(column) in names and not column.isdigit():
+            found.append(names.index(_plain(column)))
+        elif column.isdigit() and 1 <= int(column) <= len(header):
+            found.append(int(column) - 1)
+        else:
+            return None
+    return found[0], found[1]
 
 
 def weight_column(header: Sequence[str], sample: list[list[str]], pair: tuple[int, int]) -> int | None:

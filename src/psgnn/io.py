@@ -29,6 +29,7 @@ from torch_geometric.data import Data
 from psgnn.errors import InputError
 from psgnn.formats import Edges, as_integers, from_edge_index, from_matrix, number, read_edges
 from psgnn.graph import Adjacency, IntArray, make_data
+from psgnn.headers import Columns
 from psgnn.kernels import bucket_edges, drop_repeats, transpose
 from psgnn.tables import check_file, read_table
 
@@ -47,6 +48,7 @@ __all__ = [
 ]
 
 PathLike: TypeAlias = "str | os.PathLike[str]"
+MOST_NAMED = 5  # columns that were left out
 OUTPUT_SUFFIXES = (".csv", ".tsv", ".parquet", ".npz")
 
 logger = logging.getLogger("psgnn")
@@ -63,9 +65,13 @@ class Reading:
     self_loops: int
     duplicates: int
     weighted: bool
+    ignored: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         weights = "; ignored the weights, distances are hops" if self.weighted else ""
+        if self.ignored:
+            more = ", ..." if len(self.ignored) > MOST_NAMED else ""
+            weights += f"; left out {', '.join(self.ignored[:MOST_NAMED])}{more}"
         return (
             f"{self.nodes} nodes, {self.edges} edges; symmetrised {self.reciprocal} reciprocal edges, "
             f"dropped {self.self_loops} self-loops, merged {self.duplicates} duplicates{weights}"
@@ -77,6 +83,7 @@ class Reading:
 
 def read_graph(
     source: PathLike | networkx.Graph | scipy.sparse.sparray | scipy.sparse.spmatrix | Data,
+    columns: Columns | None = None,
 ) -> Data:
     """Read a graph as undirected PyG ``Data`` with ``edge_index [2, 2E]``, ``node_names`` and ``reading``.
 
@@ -92,11 +99,14 @@ def read_graph(
     Nodes are numbered in ascending order if all ids are integers, otherwise in the sorted order of
     their names. The rows of a matrix are named ``"0"`` to ``"N-1"``, and a graph in memory keeps its order.
     Weights are checked and then ignored, since distances are hops.
+
+    ``columns`` are the two columns of a text or Parquet file that hold the nodes: their names in the header, or
+    their numbers from 1 on. By default they are found by their names, or are the first two.
     """
     if isinstance(source, (str, os.PathLike)):
         path = Path(source).expanduser()
         check_file(path)
-        origin, edges = str(path), read_edges(path)
+        origin, edges = str(path), read_edges(path, columns)
     else:
         origin, edges = f"the {type(source).__name__}", _from_memory(source)
     adjacency = Adjacency.from_edges(edges.rows, edges.cols, len(edges.names))
@@ -122,6 +132,7 @@ def _count(edges: Edges, adjacency: Adjacency) -> Reading:
         self_loops=self_loops,
         duplicates=arcs - distinct,
         weighted=edges.weighted,
+        ignored=edges.ignored,
     )
 
 
@@ -237,6 +248,8 @@ def _codes_of(names: pl.Series, node_names: Sequence[str], where: Callable[[int]
         row = int(codes.is_null().arg_max() or 0)
         near = _nearest(str(names[row]), node_names)
         hint = f"did you mean '{near}'?" if near else f"it has {len(node_names)} others"
+        if row == 0 and codes.null_count() == 1:
+            hint += "; if this is a header, call the columns source,target (of labels: node,label)"
         raise InputError(f"{where(row)}: the graph has no node '{names[row]}'; {hint}")
     return codes.to_numpy()
 

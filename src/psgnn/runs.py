@@ -219,6 +219,10 @@ def _read_bytes(path: Path) -> bytes:
             raise InputError(f"{path} is not a file in the folder of the run; train again")
         return path.read_bytes()
     except OSError as error:
+        if (path.parent / STATE).exists():
+            raise InputError(
+                f"the run in {path.parent} was interrupted; repeat its command to end it"
+            ) from None
         raise InputError(
             f"{path.parent} is not a finished run of psgnn: {path.name}: {error.strerror or error}; "
             f"psgnn train GRAPH --out {path.parent} makes one"

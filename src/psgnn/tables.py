@@ -32,7 +32,7 @@ import polars as pl
 from numba import njit
 
 from psgnn.errors import InputError
-from psgnn.headers import all_numbers, is_header, named_pair, weight_column
+from psgnn.headers import Columns, all_numbers, chosen_pair, is_header, named_pair, weight_column
 
 log = logging.getLogger(__name__)
 
@@ -51,13 +51,15 @@ SEVERAL_NUMBERS = re.compile(r"\s*[-+.\d]+[\s;]+[-+.\d]")
 class Table:
     """Two columns of a file, both without gaps, and the weight column beside them if there is one.
 
-    A column holds strings or integers. ``where(row)`` says where row 0, 1, ... stands in the file.
+    A column holds strings or integers. ``where(row)`` says where row 0, 1, ... stands in the file; ``ignored`` names
+    the columns that were left out.
     """
 
     first: pl.Series
     second: pl.Series
     weight: pl.Series | None
     where: Callable[[int], str]
+    ignored: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         for column in (self.first, self.second):
@@ -73,15 +75,18 @@ class Table:
             raise InputError(f"{self.where(row)}: {reason}")
 
 
-def read_table(path: Path, *, edges: bool = False, node_names: Collection[str] = ()) -> Table:
+def read_table(
+    path: Path, *, edges: bool = False, node_names: Collection[str] = (), columns: Columns | None = None
+) -> Table:
     """Read the two columns of a text or Parquet file.
 
     ``edges`` asks for the weight column too (the one that is named so, or a numeric third one) and
-    reads integers as integers. A first record that starts with one of ``node_names`` is no header.
+    reads integers as integers. A first record that starts with one of ``node_names`` is no header. ``columns`` are
+    names in the header, or numbers from 1 on.
     """
     if path.suffix.lower() == ".parquet":
-        return _read_parquet(path, edges)
-    return _read_text(path, edges, node_names)
+        return _read_parquet(path, edges, columns)
+    return _read_text(path, edges, node_names, columns)
 
 
 def check_file(path: Path) -> None:
@@ -216,7 +221,7 @@ class Records:
         return f"{self.path}, line {line} ({_shortened(found)})"
 
 
-def _read_text(path: Path, edges: bool, node_names: Collection[str]) -> Table:
+def _read_text(path: Path, edges: bool, node_names: Collection[str], columns: Columns | None) -> Table:
     text = decoded(path)
     separator = _sniff(_sample_lines(text))
     text = tidied(text, separator)
@@ -226,10 +231,11 @@ def _read_text(path: Path, edges: bool, node_names: Collection[str]) -> Table:
         raise InputError(f"{path} has no lines other than comments")
 
     header: list[str] = []
-    if is_header(sample, edges) and sample[0][0] not in node_names:
+    asked = None if columns is None else _asked_pair(path, sample[0], columns)
+    if _has_header(sample, edges, asked, columns) and sample[0][0] not in node_names:
         header, sample = sample[0], sample[1:]
         records = replace(records, start=text.index(b"\n", records.start) + 1)
-    pair = named_pair(header, edges) or (0, 1)
+    pair = asked or named_pair(header, edges) or (0, 1)
     weight = weight_column(header, sample, pair) if edges else None
     content = np.frombuffer(text, np.uint8)[records.start :]
     integers = edges and all_numbers(sample, pair) and not _has_padding(content)
@@ -238,7 +244,31 @@ def _read_text(path: Path, edges: bool, node_names: Collection[str]) -> Table:
         raise InputError(f"{path} has no lines below its header")
     if edges and not header and not integers:
         _suspect_header(path, table)
-    return table
+    fields = header or [""] * max(map(len, sample), default=0)
+    left_out = [name or f"field {i + 1}" for i, name in enumerate(fields) if i not in (*pair, weight)]
+    return replace(table, ignored=tuple(left_out))
+
+
+def _asked_pair(path: Path, first: Sequence[str], columns: Columns) -> tuple[int, int]:
+    pair = chosen_pair(first, columns)
+    if pair is None or pair[0] == pair[1]:
+        known = ", ".join(first[:12])
+        raise InputError(
+            f"{path} has no two columns {' and '.join(columns)}; its first line is {_shortened(known)}, "
+            "name two of its columns or give their numbers from 1 on"
+        )
+    return pair
+
+
+def _has_header(
+    sample: list[list[str]], edges: bool, asked: tuple[int, int] | None, columns: Columns | None
+) -> bool:
+    if asked is None:
+        return is_header(sample, edges)
+    if any(sample[0][i] == name for i, name in zip(asked, columns or (), strict=False)):
+        return True
+    moved = [[*(record[i] if i < len(record) else "" for i in asked), *record] for record in sample]
+    return is_header(moved, edges)
 
 
 def _suspect_header(path: Path, table: Table) -> None:
@@ -249,7 +279,7 @@ def _suspect_header(path: Path, table: Table) -> None:
         return
     log.warning(
         "%s: the first line was read as a link of '%s' and '%s', which nothing else is linked to; "
-        "if it is a header, call its columns source and target",
+        "if it is a header, call its columns source and target, or name them with --columns",
         path,
         *names,
     )
@@ -332,14 +362,14 @@ def _shortened(text: str) -> str:
 # Parquet
 
 
-def _read_parquet(path: Path, edges: bool) -> Table:
+def _read_parquet(path: Path, edges: bool, asked: Columns | None) -> Table:
     check_file(path)
     with decoding(path, "Parquet"):
         schema = pl.read_parquet_schema(path)
         names = list(schema)
         if len(names) < 2:
             raise InputError(f"{path} has {len(names)} column(s); two are needed, such as source and target")
-        pair = named_pair(names, edges) or (0, 1)
+        pair = named_pair(names, edges) or (0, 1) if asked is None else _asked_pair(path, names, asked)
         weight = weight_column(names, [], pair) if edges else None
         if weight is None and edges and pair == (0, 1) and len(names) > 2 and schema[names[2]].is_numeric():
             weight = 2
@@ -359,4 +389,5 @@ def _read_parquet(path: Path, edges: bool) -> Table:
     def where(row: int) -> str:
         return f"{path}, row {row + 1} ({_shortened(', '.join(map(str, frame.row(row))))})"
 
-    return Table(frame[:, 0], frame[:, 1], None if weight is None else frame[:, 2], where)
+    ignored = tuple(name for name in names if name not in columns)
+    return Table(frame[:, 0], frame[:, 1], None if weight is None else frame[:, 2], where, ignored)

@@ -182,7 +182,7 @@ class _Trainer:
         view, pairs, labels = self._batch(epoch, np.random.default_rng([self.seed, epoch]))
         self.model.train()
         for group in self.optimizer.param_groups:
-            group["lr"] = self.config.lr * (_one_cycle(epoch / self.epochs) if self.config.one_cycle else 1.0)
+            group["lr"] = self.config.lr * (one_cycle(epoch / self.epochs) if self.config.one_cycle else 1.0)
         losses, log_probs = [], []
         for choice in self._choices(view, generator, 1 - epoch / self.epochs):
             losses.append(self.model.loss(view, choice, pairs, labels))
@@ -383,7 +383,7 @@ def _evidence(view: View, pairs: torch.Tensor, labels: torch.Tensor) -> Evidence
     return Evidence(view, pairs.numpy(), labels.double().numpy())
 
 
-def _one_cycle(progress: float) -> float:
+def one_cycle(progress: float) -> float:
     """The factor of the learning rate: up from nearly nothing in the first fifth, then down along a cosine."""
     rising = progress < 0.2
     phase = progress / 0.2 - 1 if rising else (progress - 0.2) / 0.8

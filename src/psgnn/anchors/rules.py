@@ -94,6 +94,8 @@ def select_anchors(data: Data, method: str, k: int | str, seed: int = 0) -> torc
 
     if method not in RULES:
         raise unknown_name("anchor rule", method, RULES)
+    if not hasattr(data, "edge_index"):
+        raise InputError(f"a {type(data).__name__} has no edge_index; psgnn.read_graph makes Data of it")
     adjacency = Adjacency.from_data(data)
     count = anchor_count(adjacency.num_nodes, k)
     anchors = RULES[method](adjacency, count, np.random.default_rng(seed))

@@ -11,6 +11,7 @@ from psgnn.cli.embed import embed_command
 from psgnn.cli.failures import run_app
 from psgnn.cli.graphs import anchors_command, datasets_command
 from psgnn.cli.predict import predict_command
+from psgnn.cli.pretrain import pretrain_command
 from psgnn.cli.report import report_command
 from psgnn.cli.reproduce import reproduce_command
 from psgnn.cli.train import compare_command, train_command
@@ -53,6 +54,7 @@ app.command("compare")(compare_command)
 app.command("reproduce")(reproduce_command)
 app.command("report")(report_command)
 app.command("bench")(bench_command)
+app.command("pretrain")(pretrain_command)
 
 
 def main() -> None:

@@ -20,7 +20,22 @@ GraphArgument = Annotated[
     str, typer.Argument(metavar="GRAPH|DATASET", help="A graph file, or a dataset's name.")
 ]
 RunArgument = Annotated[
-    Path, typer.Argument(metavar="RUN", help="The folder of a finished run: psgnn train ... --out RUN.")
+    str,
+    typer.Argument(
+        metavar="RUN|GRAPH|DATASET",
+        help="The folder of a finished run (psgnn train ... --out RUN), or a graph: no training is needed.",
+    ),
+]
+PretrainedOption = Annotated[
+    str | None,
+    typer.Option("--pretrained", metavar="NAME", help="Weights for a graph without a run [best-link]."),
+]
+Strict = Annotated[
+    bool,
+    typer.Option(
+        "--strict",
+        help="Pretrained weights take no look at how the graph's own links differ from other pairs.",
+    ),
 ]
 OtherGraph = Annotated[
     str | None,
@@ -34,6 +49,14 @@ Labels = Annotated[Path | None, typer.Option("--labels", help="File of node,labe
 Settings = Annotated[
     list[str] | None,
     typer.Option("--set", metavar="KEY=VALUE", help="Option of the dataset, such as size=64."),
+]
+ColumnsOption = Annotated[
+    str | None,
+    typer.Option(
+        "--columns",
+        metavar="SOURCE,TARGET",
+        help="The columns of the file that hold the nodes: names in its header, or numbers such as 2,3.",
+    ),
 ]
 Root = Annotated[Path | None, typer.Option("--data", help="Folder with dataset files [$PSGNN_DATA].")]
 Seed = Annotated[int, typer.Option("--seed", min=0, help="Seed of every random choice.")]
@@ -71,26 +94,64 @@ METRIC_LABELS = {
 }
 
 
-def load_run(run: Path, other: str | None, root: Path | None, settings: list[str] | None) -> Result:
-    """The result of a run, on the graphs of the run or on those of another name."""
+def load_run(
+    source: str,
+    other: str | None,
+    *,
+    root: Path | None,
+    settings: list[str] | None,
+    columns: str | None,
+    pretrained: str | None,
+    strict: bool,
+) -> Result:
+    """The result of a run, on its graphs or on those of another name; or pretrained weights on a graph."""
+    if not Path(source).is_dir():
+        return _without_run(source, other, root, settings, columns, pretrained, strict)
     from psgnn.results import load
 
-    if other is None and settings:
-        raise InputError("--set goes with --graph DATASET; a run has its own graph")
-    if not run.is_dir():
-        raise InputError(f"{run} is not the folder of a run; psgnn train GRAPH --out {run} makes one")
-    result = load(run)
-    return result if other is None else result.on(load_graphs(other, root, settings))
+    if pretrained is not None or strict:
+        raise InputError(f"--pretrained and --strict go with a graph; {source} is the folder of a run")
+    if other is None and (settings or columns):
+        raise InputError("--set and --columns go with --graph; a run has its own graph")
+    result = load(source)
+    return result if other is None else result.on(load_graphs(other, root, settings, columns=columns))
 
 
-def check_numbers(values: torch.Tensor, run: Path) -> None:
+def _without_run(
+    source: str,
+    other: str | None,
+    root: Path | None,
+    settings: list[str] | None,
+    columns: str | None,
+    pretrained: str | None,
+    strict: bool,
+) -> Result:
+    from psgnn import zeroshot
+    from psgnn.datasets import is_dataset
+
+    if not Path(source).exists() and not is_dataset(source):
+        raise InputError(
+            f"{source} is not the folder of a run, a graph file or a dataset; "
+            f"psgnn train GRAPH --out {source} makes a run"
+        )
+    if other is not None:
+        raise InputError(f"--graph goes with a run; {source} is a graph itself")
+    model = zeroshot.pretrained(pretrained or "best-link")
+    return model.on(load_graphs(source, root, settings, columns=columns), strict=strict)
+
+
+def check_numbers(values: torch.Tensor, run: str) -> None:
     """Refuse what a damaged run may give."""
     if not bool(values.isfinite().all()):
         raise InputError(f"the weights of {run} give values that are no numbers; train again")
 
 
 def load_graphs(
-    source: str, root: Path | None = None, settings: list[str] | None = None, labels: Path | None = None
+    source: str,
+    root: Path | None = None,
+    settings: list[str] | None = None,
+    labels: Path | None = None,
+    columns: str | None = None,
 ) -> list[Data]:
     """The graphs behind a name: those of a dataset, or the one in a file."""
     from psgnn.datasets import is_dataset, load_dataset
@@ -104,6 +165,8 @@ def load_graphs(
             raise InputError(
                 f"--labels goes with a graph file; the dataset {source} has its own labels or none"
             )
+        if columns is not None:
+            raise InputError(f"--columns goes with a graph file; {source} is a dataset")
         return load_dataset(source, root, **options)
     if options:
         raise InputError(f"--set goes with a dataset; '{source}' is not one")
@@ -111,10 +174,17 @@ def load_graphs(
         from psgnn.datasets import dataset_names
 
         raise unknown_name("dataset (and no such file)", source, dataset_names())
-    data = read_graph(source)
+    data = read_graph(source, None if columns is None else _two_columns(columns))
     if labels is not None:
         data.y = read_labels(labels, data.node_names)
     return [data]
+
+
+def _two_columns(text: str) -> tuple[str, str]:
+    names = [name.strip() for name in text.split(",")]
+    if len(names) != 2 or not all(names):
+        raise InputError(f"--columns takes two, such as sender,recipient or 2,3, found '{text}'")
+    return names[0], names[1]
 
 
 def parse_setting(text: str) -> tuple[str, Any]:

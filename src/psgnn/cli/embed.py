@@ -8,13 +8,16 @@ from typing import Annotated
 import typer
 
 from psgnn.cli.arguments import (
+    ColumnsOption,
     Force,
     Json,
     OtherGraph,
+    PretrainedOption,
     Quiet,
     Root,
     RunArgument,
     Settings,
+    Strict,
     Verbose,
     check_numbers,
     load_run,
@@ -25,6 +28,9 @@ def embed_command(
     run: RunArgument,
     out: Annotated[Path, typer.Option("--out", "-o", help="Write the embeddings (.parquet .csv .tsv .npz).")],
     graph: OtherGraph = None,
+    pretrained: PretrainedOption = None,
+    strict: Strict = False,
+    columns: ColumnsOption = None,
     settings: Settings = None,
     root: Root = None,
     force: Force = False,
@@ -37,7 +43,11 @@ def embed_command(
     Parquet has the columns node and embedding (a fixed-size list of float32), CSV node and d0, d1, ..., NPZ the arrays
     names and embeddings [N, d].
 
+    For a graph instead of a run, the weights that come with psgnn are used, without any training.
+
     Example: psgnn embed my-run -o embeddings.parquet
+
+    Without a run: psgnn embed my-edges.csv -o embeddings.parquet
     """
     from psgnn.console import flush_notes, print_json, set_verbosity
     from psgnn.exports import write_embeddings
@@ -45,7 +55,9 @@ def embed_command(
 
     set_verbosity(quiet=quiet or as_json, verbose=verbose)
     check_output(out, force=force)
-    result = load_run(run, graph, root, settings)
+    result = load_run(
+        run, graph, root=root, settings=settings, columns=columns, pretrained=pretrained, strict=strict
+    )
     embeddings = result.embed(show_progress=not quiet)
     check_numbers(embeddings, run)
     write_embeddings(out, result.node_names, embeddings, force=force)

@@ -41,5 +41,6 @@ def run_app(app: Callable[..., Any]) -> NoReturn:
     except Exception as error:
         # typer raises usage errors as those of its own copy of click.
         if hasattr(error, "format_message"):
-            fail(f"{error.format_message()} (see psgnn --help)")
+            command = getattr(getattr(error, "ctx", None), "command_path", "psgnn")
+            fail(f"{error.format_message()} (see {command} --help)")
         raise

@@ -9,6 +9,7 @@ import typer
 
 from psgnn.cli.arguments import (
     Anchors,
+    ColumnsOption,
     Force,
     GraphArgument,
     Json,
@@ -54,6 +55,7 @@ def anchors_command(
         int, typer.Option("--hops", min=0, help="An anchor covers the nodes within so many hops.")
     ] = 3,
     seed: Seed = 0,
+    columns: ColumnsOption = None,
     settings: Settings = None,
     root: Root = None,
     out: Annotated[
@@ -82,7 +84,7 @@ def anchors_command(
     if plot is not None:
         check_output(plot, force=force, suffixes=FIGURE_SUFFIXES)
     methods = list(RULES) if method == "all" else [method]
-    graphs = load_graphs(graph, root, settings)
+    graphs = load_graphs(graph, root, settings, columns=columns)
     chosen = describe_anchors(
         graphs, methods, parse_anchors(anchors), hops=hops, seed=seed, show_progress=not quiet
     )
@@ -97,6 +99,9 @@ def anchors_command(
         print_json(chosen.document(graph))
         return
     print_table(f"Anchors of {graph} (within {hops} hops)", COLUMNS, chosen.rows())
+    for path, what in ((out, "anchors are"), (plot, "picture is")):
+        if path is not None:
+            typer.echo(f"the {what} in {path}")
     if len(methods) == 1 and out is None:
         names = chosen.names(0)
         shown = ", ".join(names[:30]) + (

@@ -8,14 +8,17 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from psgnn.cli.arguments import (
+    ColumnsOption,
     Force,
     Json,
     OtherGraph,
+    PretrainedOption,
     Quiet,
     Root,
     RunArgument,
     Seed,
     Settings,
+    Strict,
     Verbose,
     check_numbers,
     load_run,
@@ -43,6 +46,9 @@ def predict_command(
     ] = None,
     graph: OtherGraph = None,
     seed: Seed = 0,
+    pretrained: PretrainedOption = None,
+    strict: Strict = False,
+    columns: ColumnsOption = None,
     settings: Settings = None,
     root: Root = None,
     force: Force = False,
@@ -52,6 +58,9 @@ def predict_command(
 ) -> None:
     """Score pairs of nodes: will they be linked (link task), are they of one class (pair task)?
 
+    A run scores as it was trained to. For a graph the weights that come with psgnn are used, without any training; they
+    look for missing links.
+
     The probability is the sigmoid of the score. It is relative to the pairs of training, of which a quarter to a half
     were positive: use it to rank, not as the chance that any two nodes are linked.
 
@@ -59,6 +68,8 @@ def predict_command(
     and left out.
 
     Example: psgnn predict my-run --top 100 -o missing-links.csv
+
+    Without a run: psgnn predict my-edges.csv --top 50
     """
     from psgnn.candidates import top_links
     from psgnn.console import flush_notes, print_json, set_verbosity
@@ -70,7 +81,9 @@ def predict_command(
         raise InputError("pass either --pairs FILE or --top N")
     if out is not None:
         check_output(out, force=force)
-    result = load_run(run, graph, root, settings)
+    result = load_run(
+        run, graph, root=root, settings=settings, columns=columns, pretrained=pretrained, strict=strict
+    )
     asked: torch.Tensor
     if pairs is not None:
         import torch
@@ -82,17 +95,19 @@ def predict_command(
     check_numbers(scores, run)
     if out is not None:
         write_pairs(out, result.node_names, asked, scores, force=force)
-    columns = pair_columns(result.node_names, asked, scores)
+    table = pair_columns(result.node_names, asked, scores)
     count = int(scores.numel())
     if as_json:
         about = {"run": str(run), "graph": graph, "out": None if out is None else str(out), "count": count}
-        print_json(about if out is not None else {**about, "pairs": _rows(columns)})
+        if "pretrained" in result.record:
+            about |= {key: result.record[key] for key in ("pretrained", "strict")}
+        print_json(about if out is not None else {**about, "pairs": _rows(table)})
         return
     if out is None:
         found = (
             "best missing links" if result.model.config.task == "link" else "best pairs that are not linked"
         )
-        _show(f"{run}: {found if pairs is None else str(pairs)}", columns)
+        _show(f"{run}: {found if pairs is None else str(pairs)}", table)
     else:
         flush_notes()
         typer.echo(f"{count} pairs are in {out}")

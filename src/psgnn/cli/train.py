@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import shlex
 import sys
 from pathlib import Path
@@ -11,6 +12,7 @@ import typer
 
 from psgnn.cli.arguments import (
     METRIC_LABELS,
+    ColumnsOption,
     Epochs,
     Force,
     GraphArgument,
@@ -32,6 +34,8 @@ from psgnn.cli.arguments import (
 )
 from psgnn.cli.failures import fail
 
+log = logging.getLogger(__name__)
+
 
 def train_command(
     graph: GraphArgument,
@@ -50,12 +54,21 @@ def train_command(
         str | None,
         typer.Option("--decoder", metavar="set|dot|distance", help="How two positions are scored."),
     ] = None,
+    init: Annotated[
+        str | None,
+        typer.Option(
+            "--init",
+            metavar="fresh|pretrained",
+            help="Start from random weights, or from those that come with psgnn (psgnn, link task).",
+        ),
+    ] = None,
     negatives: Negatives = None,
     options: Annotated[
         list[str] | None,
         typer.Option("--option", metavar="KEY=VALUE", help="Setting of the model, such as estimator=simple."),
     ] = None,
     labels: Labels = None,
+    columns: ColumnsOption = None,
     settings: Settings = None,
     root: Root = None,
     out: Annotated[
@@ -82,8 +95,14 @@ def train_command(
         chosen["anchors"] = parse_anchors(anchors)
     if decoder is not None:
         chosen["decoder"] = decoder
-    graphs = load_graphs(graph, root, settings, labels)
+    if init is not None:
+        chosen["init"] = init
+    graphs = load_graphs(graph, root, settings, labels, columns)
     split = make_task(graphs, task, seed, **task_options(negatives))
+    if labels is not None and task == "link":
+        log.info("the labels are kept for reports; --task pair learns them")
+    if out is None:
+        log.info("the model will not be kept; --out FOLDER keeps it, for predict, embed and report")
     built = build_model(model, split, preset, seed, **chosen)
     if out is not None and force:
         remove_run(out)
@@ -111,13 +130,13 @@ def train_command(
         "test, embeddings alone": result.embedding_test,
     }
     metrics = [metric for metric in METRIC_LABELS if metric in result.test]
-    columns = ["pairs", *(METRIC_LABELS[metric] for metric in metrics)]
+    shown_columns = ["pairs", *(METRIC_LABELS[metric] for metric in metrics)]
     rows = [
         [name, *(f"{part[metric]:.4f}" for metric in metrics)]
         for name, part in parts.items()
         if part is not None
     ]
-    print_table(f"{model} ({preset}) on {graph}, {task} task{_drawn(negatives)}", columns, rows)
+    print_table(f"{model} ({preset}) on {graph}, {task} task{_drawn(negatives)}", shown_columns, rows)
     record = result.record
     typer.echo(f"best epoch {record['best_epoch']} of {record['epochs_run']}, {record['seconds']:.1f} s")
     if out is not None:
@@ -142,6 +161,7 @@ def compare_command(
     first_seed: Annotated[int, typer.Option("--first-seed", min=0, help="Seed of the first split.")] = 0,
     epochs: Epochs = None,
     labels: Labels = None,
+    columns: ColumnsOption = None,
     settings: Settings = None,
     root: Root = None,
     out: Annotated[
@@ -166,7 +186,7 @@ def compare_command(
         check_output(out, force=force)
     names = parse_models(models)
     others = names_of(peers, list(PEERS), "peer")
-    graphs = load_graphs(graph, root, settings, labels)
+    graphs = load_graphs(graph, root, settings, labels, columns)
     rows = compare(
         graphs,
         task,
@@ -188,12 +208,12 @@ def compare_command(
         print_json({"graph": graph, **options, "rows": rows})
         return
     metrics = [metric for metric in METRIC_LABELS if metric != "auc_pooled" and metric in rows[0]]
-    columns = ["method", *(METRIC_LABELS[metric] for metric in metrics), "seconds"]
+    shown_columns = ["method", *(METRIC_LABELS[metric] for metric in metrics), "seconds"]
     shown = [
         [row["name"], *(_spread(row, metric) for metric in metrics), f"{row['seconds']:.3f}"] for row in rows
     ]
     about = f"{seeds} splits, mean ± sd" if seeds > 1 else "1 split"
-    print_table(f"{graph}, {task} task{_drawn(negatives)}, test pairs of {about}", columns, shown)
+    print_table(f"{graph}, {task} task{_drawn(negatives)}, test pairs of {about}", shown_columns, shown)
 
 
 def _columns(rows: list[dict[str, Any]]) -> dict[str, list[Any]]:

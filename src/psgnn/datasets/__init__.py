@@ -52,6 +52,10 @@ def load_dataset(name: str, root: Root = None, **options: Any) -> list[Data]:
         from psgnn.datasets.synthetic import erdos_renyi
 
         return erdos_renyi(**settings)
+    if row.name == "family":
+        from psgnn.datasets.families import family_graph
+
+        return family_graph(**settings)
     if row.name == "bio-modules":
         from psgnn.datasets.biomodules import bio_modules
 

@@ -99,6 +99,11 @@ def _single(name: str, nodes: int, edges: int, file: DataFile) -> Dataset:
     return Dataset(name, graphs=1, nodes=nodes, edges=edges, source=file.page, files={"edges": file})
 
 
+# Of random graphs, in psgnn.datasets.families.
+FAMILY_NAMES = (
+    "grid", "caveman", "small-world", "preferential", "blocks", "geometric", "tree", "road", "bipartite", "copying",
+    "similarity", "core", "random",
+)  # fmt: skip
 _BUILT_IN = "MIT (built by psgnn)"
 _ROWS = (
     Dataset(
@@ -125,6 +130,14 @@ _ROWS = (
         edges=2000,
         licence=_BUILT_IN,
         options={"nodes": Option(500, minimum=2), "degree": Option(8), "seed": Option(0, minimum=0)},
+    ),
+    Dataset(
+        "family",
+        graphs=1,
+        nodes=360,
+        edges=404,
+        licence=_BUILT_IN,
+        options={"family": Option("road", choices=FAMILY_NAMES), "seed": Option(0, minimum=0)},
     ),
     Dataset(
         "bio-modules",

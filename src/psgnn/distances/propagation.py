@@ -30,9 +30,11 @@ def _spread_rows(
     for v in range(first, last):
         row = y[v]
         if indptr[v] == indptr[v + 1]:
-            row[:] = x[v]
+            for k in range(row.size):  # an assignment of slices takes seconds to compile
+                row[k] = x[v, k]
             continue
-        row[:] = 0.0
+        for k in range(row.size):
+            row[k] = 0.0
         for i in range(indptr[v], indptr[v + 1]):
             w = indices[i]
             for k in range(row.size):

@@ -108,10 +108,10 @@ class Row(_Strict):
 
 
 class MethodSpec(_Strict):
-    """A method of the manifest: a model under a preset, a training-free rule, a peer or the oracle."""
+    """A method of the manifest: a model under a preset, pretrained weights, a rule, a peer or the oracle."""
 
     name: str
-    kind: Literal["model", "rule", "peer", "oracle"]
+    kind: Literal["model", "pretrained", "rule", "peer", "oracle"]
     of: str  # its name in the registry of its kind
     preset: str = "best"
     options: dict[str, Any] = {}
@@ -122,7 +122,7 @@ class MethodSpec(_Strict):
 
 
 class _SingleMethod(_Strict):
-    kind: Literal["model", "rule", "peer", "oracle"]
+    kind: Literal["model", "pretrained", "rule", "peer", "oracle"]
     of: str | None = None
     preset: str = "best"
     options: dict[str, Any] = {}
@@ -139,12 +139,12 @@ class _MethodGroup(_Strict):
 
 
 class Section(_Strict):
-    """A part of the page: rows and methods, as tables a row or as one matrix."""
+    """A part of the page: rows and methods, as a table for every row, as a matrix, or as a line for every row."""
 
     name: Name
     title: str
     text: str = ""
-    layout: Literal["rows", "matrix"] = "rows"
+    layout: Literal["rows", "matrix", "lines"] = "rows"
     main: str | None = None  # the method that is compared with the best of the others
     baseline: str | None = None  # in a matrix: the method that the others are a change of
     rows: tuple[str, ...]

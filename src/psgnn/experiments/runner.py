@@ -52,7 +52,10 @@ def execute(run: Run, root: str | None = None) -> dict[str, Any]:
     torch.set_num_threads(1)  # a core runs one worker
     spec = run.method
     task = _task(run.row.model_dump_json(), run.seed, root)
-    method = Method(spec.of, spec.kind, preset=spec.preset, options=spec.options, label=spec.title)
+    options = dict(spec.options)
+    if options.get("without") == "row":  # the family of graphs that the row asks about
+        options["without"] = run.row.dataset_options["family"]
+    method = Method(spec.of, spec.kind, preset=spec.preset, options=options, label=spec.title)
     measured = measure(method, task, run.seed, trace=spec.trace)
     kept = {name: version for name, version in versions().items() if name in ("psgnn", "torch", "numpy")}
     if spec.trace:

@@ -69,6 +69,8 @@ def _section(manifest: Manifest, section: Section) -> str:
         parts.append(_summary(manifest, section, section.main, cells))
     if section.layout == "matrix":
         parts += [_matrix(manifest, section, cells), *_shortfalls(manifest, section, cells)]
+    elif section.layout == "lines":
+        parts.append(_lines(manifest, section, cells))
     else:
         parts += [_row_table(manifest, manifest.row(name), cells[name]) for name in section.rows]
     return "\n\n".join(parts)
@@ -145,6 +147,35 @@ def _matrix(manifest: Manifest, section: Section, cells: Cells) -> str:
             beside = ["-"] * (len(columns) - len(told))  # the time is of other machines
             lines.append([f"*{method.title}: {section.source or 'published'}*", *told, *beside])
     return table([*columns, "seconds a run"], lines)
+
+
+def _lines(manifest: Manifest, section: Section, cells: Cells) -> str:
+    """Rows down, methods across, of the rules the best one in hindsight; then the means over the rows that have all."""
+    methods = manifest.section_methods(section)
+    shown = [method for method in methods if method.kind != "rule"]
+    ruled = len(shown) < len(methods)
+    lines, means = [], []
+    for name in section.rows:
+        row, of_row = manifest.row(name), cells[name]
+        line, values = [row.title], []
+        for cell in (of_row.get(method.name) for method in shown):
+            line.append(linked(manifest, cell, emphasis(spread(cell), cell, of_row)) if cell else "not run")
+            values.append(cell.mean if cell and cell.main else math.nan)
+        if ruled:
+            rules = [cell for cell in of_row.values() if cell.method.kind == "rule" and cell.main]
+            best = max(rules, key=lambda cell: cell.mean, default=None)
+            text = "-" if best is None else emphasis(f"{spread(best)}, {best.method.title}", best, of_row)
+            line.append(text if best is None else linked(manifest, best, text))
+            values.append(math.nan if best is None else best.mean)
+        lines.append(line)
+        means.append(values)
+    whole = [values for values in means if not any(map(math.isnan, values))]
+    if len(whole) > 1:
+        columns = zip(*whole, strict=True)
+        average = [f"{sum(column) / len(whole):.{section.digits}f}" for column in columns]
+        lines.append([f"*mean of the {len(whole)} that have all*", *average])
+    titles = [method.title for method in shown] + ["best rule, in hindsight"] * ruled
+    return table(["", *titles], lines)
 
 
 def _matrix_cell(manifest: Manifest, section: Section, of_row: dict[str, Cell], cell: Cell) -> str:

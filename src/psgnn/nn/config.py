@@ -14,7 +14,7 @@ MODELS = ("psgnn", "pgnn", "agnn", "gcn", "sage", "gat", "gin")
 PRESETS = ("best", "paper")
 LEARNED_PICKERS = ("boosted", "random-search")
 PICKERS = ("score", "sequential", *LEARNED_PICKERS, "random-sets", "none", *RULES)
-DECODERS = ("dot", "distance", "set")
+DECODERS = ("dot", "distance", "set", "context")
 ESTIMATORS = ("gate", "straight-through", "simple", "reinforce")
 
 
@@ -67,8 +67,10 @@ class ModelConfig(BaseModel):
     network: bool = True
     members: int = Field(1, ge=1)
     anchor_dropout: float = Field(0.2, ge=0, lt=1)
+    strict: bool = False  # decoder "context": no look at how the graph's own links differ from other pairs
 
     # Training.
+    init: Literal["fresh", "pretrained"] = "fresh"
     epochs: int = Field(2000, ge=1)
     lr: float = Field(1e-3, gt=0)
     weight_decay: float = Field(0.0, ge=0)
@@ -138,6 +140,10 @@ _BEST: dict[str, dict[str, Any]] = {
 }  # fmt: skip
 
 
+# What starts from the weights that come with the package: they have learnt already, on graphs without features.
+_PRETRAINED: dict[str, Any] = {"decoder": "context", "members": 2, "features": False, "lr": 1e-3}
+
+
 # What `psgnn compare --ablate` switches off or swaps, one at a time, in the best preset of psgnn.
 ABLATIONS: dict[str, dict[str, Any]] = {
     "without hops": {"hops": False},
@@ -168,6 +174,8 @@ def make_config(
     settings |= _PARTS[name]
     if preset == "best":
         settings |= _BEST_TRAINING | _BEST.get(name, {})
+    if options.get("init") == "pretrained":
+        settings |= _PRETRAINED
     for option in options:
         if option not in ModelConfig.model_fields:
             raise unknown_name("option", option, ModelConfig.model_fields)
@@ -191,8 +199,19 @@ def check_config(settings: dict[str, Any]) -> ModelConfig:
             raise unknown_name(option, getattr(config, option), valid)
     if config.task not in _PAPER_TABLE:
         raise unknown_name("task", config.task, _PAPER_TABLE)
-    if config.decoder == "set" and config.encoder != "channels":
-        raise InputError(f"decoder=set needs encoder=channels, found encoder={config.encoder}")
+    if config.decoder in ("set", "context") and config.encoder != "channels":
+        raise InputError(f"decoder={config.decoder} needs encoder=channels, found encoder={config.encoder}")
+    if config.init == "pretrained" and (config.name, config.task, config.decoder) != (
+        "psgnn",
+        "link",
+        "context",
+    ):
+        raise InputError(
+            "init=pretrained is for model psgnn, task link and decoder context, "
+            f"found {config.name}, {config.task} and {config.decoder}"
+        )
+    if config.decoder == "context" and not (config.hops and config.spectral and config.roles):
+        raise InputError("decoder=context needs hops, spectral and roles")
     if config.encoder == "channels":
         if config.picker in ("none", "random-sets"):
             raise InputError(f"encoder=channels needs single nodes as anchors, found picker={config.picker}")

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
+
 import torch
 from torch import nn
 
+from psgnn.nn.context import SHAPE, context_columns, context_of
 from psgnn.nn.positions import FARTHEST_FROM_MEAN, MOST_TRAINING_ANCHORS, Parts, Positions, anchors_of_a_step
 from psgnn.nn.statistics import pair_statistics_of, statistic_names
 from psgnn.nn.traits import TraitEncoder
@@ -37,7 +40,23 @@ class DistanceDecoder(nn.Module):
         return self.offset - self.scale.exp() * (apart + 1e-8).sqrt()
 
 
-class SetDecoder(nn.Module):
+class PairDecoder(nn.Module, ABC):
+    """Scores pairs by what is measured about them; several members are trained side by side, and their mean counts."""
+
+    def forward(self, positions: Positions, pairs: torch.Tensor) -> torch.Tensor:
+        """Scores ``[P]`` of the pairs ``[2, P]``."""
+        return self.member_scores(positions, pairs).mean(dim=1)
+
+    @abstractmethod
+    def member_scores(self, positions: Positions, pairs: torch.Tensor) -> torch.Tensor:
+        """Each member's scores of the pairs, ``[P, M]``."""
+
+    @abstractmethod
+    def calibrate(self, positions: Positions, pairs: torch.Tensor) -> None:
+        """Standardise what is measured by that of some training pairs."""
+
+
+class SetDecoder(PairDecoder):
     r"""A set function over the anchors together with statistics of the pair.
 
     .. math:: s(u, v) = w \cdot g + \text{MLP}(g, \ \text{mean}_k \, \phi_k, \ \text{max}_k \, \phi_k), \quad
@@ -88,20 +107,13 @@ class SetDecoder(nn.Module):
 
     def calibrate(self, positions: Positions, pairs: torch.Tensor) -> None:
         """Standardise by the statistics of some training pairs."""
-        statistics = pair_statistics_of(positions, pairs)
-        self.mean.copy_(statistics.mean(dim=0))
-        self.deviation.copy_(statistics.std(dim=0) + 1e-6)
+        _standardise_by(pair_statistics_of(positions, pairs), self.mean, self.deviation)
         if self.traits is not None:
             self.traits.calibrate(positions)
 
-    def forward(self, positions: Positions, pairs: torch.Tensor) -> torch.Tensor:
-        """Scores ``[P]`` of the pairs ``[2, P]``."""
-        return self.member_scores(positions, pairs).mean(dim=1)
-
     def member_scores(self, positions: Positions, pairs: torch.Tensor) -> torch.Tensor:
         """Each member's scores of the pairs, ``[P, M]``."""
-        g = (pair_statistics_of(positions, pairs) - self.mean) / self.deviation
-        g = g.clamp(-FARTHEST_FROM_MEAN, FARTHEST_FROM_MEAN)
+        g = _standardised(pair_statistics_of(positions, pairs), self.mean, self.deviation)
         parts = [g]
         if self.phi is not None:
             parts += self._pooled(positions, pairs)
@@ -123,6 +135,81 @@ class SetDecoder(nn.Module):
         present = (anchors < counts[:, None])[:, :, None]
         phi = phi * present  # it is not negative, so zero changes no maximum
         return [phi.sum(dim=1) / present.sum(dim=1).clamp_min(1), phi.amax(dim=1)]
+
+
+class ContextDecoder(PairDecoder):
+    r"""A network over what is known of a pair and of its graph, for weights that serve graphs they have never seen.
+
+    .. math:: s(u, v) = w \cdot z + \text{MLP}(z), \quad z = \text{CAT}(g, \ c, \ r(g), \ q)
+
+    with g the standardised `pair_statistics`, r(g) their log likelihood ratios in this very graph and c whether there
+    are any (`psgnn.nn.context`), q the standardised shape of the graph.
+
+    Args:
+        parts: what is measured.
+        hidden: half the width of the MLP.
+        dropout: in the MLP.
+        members: how many MLPs (and w) are trained side by side.
+        strict: leave the ratios out.
+    """
+
+    mean: torch.Tensor
+    deviation: torch.Tensor
+    shape_mean: torch.Tensor
+    shape_deviation: torch.Tensor
+
+    def __init__(self, parts: Parts, hidden: int, *, dropout: float, members: int, strict: bool) -> None:
+        super().__init__()
+        self.strict = strict
+        statistics = len(statistic_names(parts))
+        width = 2 * statistics + 1 + len(SHAPE)
+        self.linear = nn.Linear(width, members)
+        self.mlps = nn.ModuleList(_mlp(width, 2 * hidden, dropout) for _ in range(members))
+        self.register_buffer("mean", torch.zeros(statistics))
+        self.register_buffer("deviation", torch.ones(statistics))
+        self.register_buffer("shape_mean", torch.zeros(len(SHAPE)))
+        self.register_buffer("shape_deviation", torch.ones(len(SHAPE)))
+
+    def calibrate(self, positions: Positions, pairs: torch.Tensor) -> None:
+        """Standardise by the statistics of some training pairs and the shapes of the graphs."""
+        self.standardise_by(
+            pair_statistics_of(positions, pairs), torch.from_numpy(context_of(positions).shape)
+        )
+
+    def standardise_by(self, statistics: torch.Tensor, shapes: torch.Tensor) -> None:
+        """Standardise by statistics of pairs ``[P, S]`` and shapes of graphs ``[G, 13]``."""
+        _standardise_by(statistics, self.mean, self.deviation)
+        if shapes.size(0) > 1:
+            _standardise_by(shapes, self.shape_mean, self.shape_deviation)
+        else:
+            self.shape_mean.copy_(shapes[0])
+
+    def member_scores(self, positions: Positions, pairs: torch.Tensor) -> torch.Tensor:
+        """Each member's scores of the pairs, ``[P, M]``."""
+        statistics = pair_statistics_of(positions, pairs)
+        columns = context_columns(
+            positions, pairs.cpu().numpy(), statistics.cpu().numpy(), strict=self.strict
+        )
+        return self.read(statistics, columns.to(pairs.device))
+
+    def read(self, statistics: torch.Tensor, context: torch.Tensor) -> torch.Tensor:
+        """Scores ``[P, M]`` of statistics ``[P, S]`` and `context_columns` ``[P, 1 + S + 13]``."""
+        ratios, shape = context[:, : -len(SHAPE)], context[:, -len(SHAPE) :]
+        g = _standardised(statistics, self.mean, self.deviation)
+        z = torch.cat([g, ratios, _standardised(shape, self.shape_mean, self.shape_deviation)], dim=1)
+        scores: torch.Tensor = self.linear(z) + torch.cat([mlp(z) for mlp in self.mlps], dim=1)
+        return scores
+
+
+def _standardise_by(values: torch.Tensor, mean: torch.Tensor, deviation: torch.Tensor) -> None:
+    """Set mean and deviation to those of the columns of values."""
+    mean.copy_(values.mean(dim=0))
+    deviation.copy_(values.std(dim=0) + 1e-6)
+
+
+def _standardised(values: torch.Tensor, mean: torch.Tensor, deviation: torch.Tensor) -> torch.Tensor:
+    """Values in deviations from the mean, cut off far out."""
+    return ((values - mean) / deviation).clamp(-FARTHEST_FROM_MEAN, FARTHEST_FROM_MEAN)
 
 
 def _mlp(in_channels: int, hidden: int, dropout: float) -> nn.Sequential:

@@ -13,11 +13,12 @@ from psgnn.nn.boosted import LearnedPicker
 from psgnn.nn.channels import ChannelEncoder
 from psgnn.nn.choices import AnyChoice
 from psgnn.nn.config import LEARNED_PICKERS, MODELS, PRESETS, ModelConfig, make_config
-from psgnn.nn.decoders import DistanceDecoder, DotDecoder, SetDecoder
+from psgnn.nn.decoders import ContextDecoder, DistanceDecoder, DotDecoder, PairDecoder, SetDecoder
 from psgnn.nn.encoders import AnchorEncoder, ConvEncoder
 from psgnn.nn.pickers import RandomSets, RulePicker, ScorePicker, SequentialPicker
 from psgnn.nn.positions import Parts, Positions, positions_of
 from psgnn.nn.view import View, features
+from psgnn.nn.weights import read_weights
 from psgnn.tasks import Task
 
 __all__ = ["MODELS", "PRESETS", "PositionModel", "build_model", "model_of"]
@@ -38,7 +39,7 @@ class PositionModel(nn.Module):
         self.encoder = encoder
         self.decoder = decoder
         # What makes embeddings comparable where the pair decoder does not read them.
-        self.embedding_decoder = DistanceDecoder() if isinstance(decoder, SetDecoder) else None
+        self.embedding_decoder = DistanceDecoder() if isinstance(decoder, PairDecoder) else None
 
     @property
     def fixed_anchors(self) -> bool:
@@ -77,7 +78,7 @@ class PositionModel(nn.Module):
     def score(self, view: View, choice: AnyChoice | None, pairs: torch.Tensor) -> torch.Tensor:
         """Logits ``[P]`` of the pairs ``[2, P]``."""
         scores: torch.Tensor
-        if isinstance(self.decoder, SetDecoder):
+        if isinstance(self.decoder, PairDecoder):
             scores = self.decoder(self._positions(view, choice), pairs)
         else:
             scores = self.decoder(*self._ends(view, choice, pairs))
@@ -101,7 +102,7 @@ class PositionModel(nn.Module):
     ) -> torch.Tensor:
         """Binary cross-entropy of the scores; with a set decoder, that of the embeddings is added."""
         entropy = nn.functional.binary_cross_entropy_with_logits
-        if isinstance(self.decoder, SetDecoder):
+        if isinstance(self.decoder, PairDecoder):
             scores = self.decoder.member_scores(self._positions(view, choice), pairs)
             loss = entropy(scores, labels[:, None].expand_as(scores))
         else:
@@ -111,10 +112,15 @@ class PositionModel(nn.Module):
         return loss
 
     def calibrate(self, view: View, choice: AnyChoice | None, pairs: torch.Tensor) -> None:
-        """Take in the scale of what is measured about training pairs, before the first step."""
+        """Take in the scale of what is measured about training pairs, before the first step.
+
+        Pretrained weights have the scales that they were trained with.
+        """
+        if self.config.init == "pretrained":
+            return
         if isinstance(self.encoder, ChannelEncoder):
             self.encoder.calibrate(self._positions(view, choice))
-        if isinstance(self.decoder, SetDecoder):
+        if isinstance(self.decoder, PairDecoder):
             self.decoder.calibrate(self._positions(view, choice), pairs)
 
     def _positions(self, view: View, choice: AnyChoice | None) -> Positions:
@@ -143,7 +149,10 @@ def build_model(name: str, task: Task, preset: str = "best", seed: int = 0, **op
         options: any field of `psgnn.nn.config.ModelConfig`, such as ``anchors="log2"`` or ``estimator="simple"``.
     """
     in_channels = features(task.graphs).size(1)
-    return model_of(make_config(name, task.name, in_channels, preset, seed, **options))
+    model = model_of(make_config(name, task.name, in_channels, preset, seed, **options))
+    if model.config.init == "pretrained":
+        model.load_state_dict(read_weights(f"best-{task.name}").tensors)
+    return model
 
 
 def model_of(config: ModelConfig) -> PositionModel:
@@ -203,6 +212,14 @@ def _encoder(config: ModelConfig) -> nn.Module:
 
 
 def _decoder(config: ModelConfig) -> nn.Module:
+    if config.decoder == "context":
+        return ContextDecoder(
+            _parts(config),
+            config.hidden,
+            dropout=config.dropout,
+            members=config.members,
+            strict=config.strict,
+        )
     if config.decoder == "set":
         return SetDecoder(
             _parts(config),
@@ -221,5 +238,5 @@ def _parts(config: ModelConfig) -> Parts:
 
 
 def _feature_channels(config: ModelConfig) -> int:
-    """Columns of node features; a single one is the constant that stands for none."""
-    return config.in_channels if config.in_channels > 1 else 0
+    """Columns of node features that are looked at; a single one is the constant that stands for none."""
+    return config.in_channels if config.in_channels > 1 and config.features else 0

@@ -51,7 +51,7 @@ class Parts:
 
 @dataclass(frozen=True, eq=False)
 class Positions:
-    """What a view says about its nodes, given anchors.
+    """What a view says about its nodes, given the anchors ``nodes [G, K]``, padded with -1.
 
     ``channels [N, K, C]`` from node to anchor, zero-mean and unit-variance in every graph, zero for padding; ``counts
     [G]`` how many of the K are anchors; ``hops`` int16 ``[N, K]``; ``basis [N, r]`` and ``values [G, r]`` of the
@@ -60,6 +60,7 @@ class Positions:
 
     view: View
     parts: Parts
+    nodes: IntArray
     channels: Floats
     counts: IntArray
     hops: npt.NDArray[np.int16]
@@ -132,7 +133,7 @@ def _measure(view: View, nodes: IntArray, parts: Parts) -> Positions:
     nothing = np.zeros((union.num_nodes, 0), np.float32)
     basis, values = anchor_basis(union, nodes) if parts.spectral else (nothing, nothing[:0])
     return Positions(
-        view, parts, channels, counts, hops, basis, values, _roles(union) if parts.roles else nothing
+        view, parts, nodes, channels, counts, hops, basis, values, _roles(union) if parts.roles else nothing
     )
 
 

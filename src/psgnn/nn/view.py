@@ -29,6 +29,7 @@ class View:
         self.oracle = DistanceOracle(union)
         self.structure: torch.Tensor | None = None  # kept by psgnn.nn.structure
         self.positions: tuple[Any, Any] | None = None  # kept by psgnn.nn.positions
+        self.context: tuple[Any, Any] | None = None  # kept by psgnn.nn.context
         self.picked: dict[Any, Any] = {}  # kept by psgnn.nn.pickers
 
     @property

@@ -18,6 +18,7 @@ from psgnn.report.names import shown_name
 from psgnn.results import Result
 
 BINS = 40
+RELIABILITY_BINS = 10
 MOST_COMPARED_PAIRS = 20_000
 SHOWN_METRICS = ("auc", "ap", "mrr", "hits@20")
 NO_PAIRS = "the run does not hold the pairs it was tested on; train it again with this version of psgnn"
@@ -41,6 +42,33 @@ def score_histogram(result: Result, held_out: HeldOut | None) -> dict[str, Any]:
         "positives": np.histogram(clipped[positive], edges)[0],
         "negatives": np.histogram(clipped[~positive], edges)[0],
         "whole": held_out.whole,
+        "reliability": reliability(scores, positive, result.model.config.negatives),
+    }
+
+
+def reliability(
+    scores: npt.NDArray[np.float64], positive: npt.NDArray[np.bool_], negatives: int
+) -> dict[str, Any]:
+    """How often pairs of a probability are positive: ten bins with the mean probability, that share and the count.
+
+    Scores are logits among `negatives` negatives for a positive; positives and negatives here count alike, whatever
+    their numbers. ``error`` is the mean distance of probability and share.
+    """
+    probability = 1 / (1 + np.exp(-np.clip(scores + np.log(negatives), -50, 50)))
+    weight = np.where(positive, 0.5 / max(int(positive.sum()), 1), 0.5 / max(int((~positive).sum()), 1))
+    place = np.minimum((probability * RELIABILITY_BINS).astype(np.int64), RELIABILITY_BINS - 1)
+    sums = [
+        np.bincount(place, values, RELIABILITY_BINS)
+        for values in (weight, weight * probability, weight * positive)
+    ]
+    filled = sums[0] > 0
+    total = sums[0][filled]
+    said, true = sums[1][filled] / total, sums[2][filled] / total
+    return {
+        "probability": said.astype(np.float32),
+        "share": true.astype(np.float32),
+        "pairs": np.bincount(place, minlength=RELIABILITY_BINS)[filled],
+        "error": round(float((total * np.abs(said - true)).sum()), 4),
     }
 
 

@@ -24,6 +24,8 @@ log = logging.getLogger(__name__)
 # The visible graphs have these and nothing else of the input: another attribute could hold hidden edges.
 KEPT_ATTRIBUTES = ("x", "y", "node_names")
 
+MAKES_DATA = "psgnn.read_graph makes Data of files, networkx graphs and SciPy matrices"
+
 # Streams of random numbers. None is 0, because default_rng([seed, 0, 0]) is default_rng(seed), which
 # callers may use for draws of their own.
 POSITIVES, NEGATIVES, FOLDS, GRAPHS = 1, 2, 3, 4
@@ -172,16 +174,16 @@ def check_shares(val: float, test: float) -> None:
 def checked_graphs(graphs: Data | Sequence[Data], seed: int) -> list[Data]:
     """The graphs as a list, once they and the seed are found to be usable."""
     check_integer("seed", seed, 0)
-    graphs = [graphs] if isinstance(graphs, Data) else list(graphs)
+    if isinstance(graphs, Data):
+        graphs = [graphs]
+    elif not isinstance(graphs, (list, tuple)):
+        raise InputError(f"pass Data or a list of them, found a {type(graphs).__name__}; {MAKES_DATA}")
     if not graphs:
         raise InputError("no graph was given; pass a torch_geometric Data or a list of them")
     for place, graph in enumerate(graphs):
         if not isinstance(graph, Data) or not isinstance(graph.edge_index, torch.Tensor):
-            raise InputError(
-                f"graph {place} is a {type(graph).__name__} without edge_index; pass torch_geometric Data, "
-                f"such as psgnn.read_graph gives"
-            )
-    return graphs
+            raise InputError(f"graph {place} is a {type(graph).__name__} without edge_index; {MAKES_DATA}")
+    return list(graphs)
 
 
 def check_integer(option: str, value: object, least: int) -> None:

@@ -122,7 +122,8 @@ def _classes(graph: Data, place: int) -> IntArray:
     y = graph.y
     if y is None:
         raise InputError(
-            f"graph {place} has no node classes; pass --labels FILE, or set its y to an integer tensor [N]"
+            f"graph {place} has no node classes; pass --labels FILE (lines of node,label), "
+            "or in Python set its y to an integer tensor [N]"
         )
     if y.is_floating_point() or y.numel() != graph.num_nodes:
         raise InputError(

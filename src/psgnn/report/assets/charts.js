@@ -101,12 +101,14 @@ function drawRules(run) {
 function drawScores(run) {
   const scores = run.scores;
   const hidden = scores.why !== null;
-  for (const id of ["scores-plot", "scores-details"]) at(id).hidden = hidden;
+  for (const id of ["scores-plot", "scores-details", "reliability-plot"]) at(id).hidden = hidden;
   if (hidden) {
     say("scores-note", `No histogram: ${scores.why}.`);
     say("scores-caption", "");
+    say("reliability-caption", "");
     return;
   }
+  drawReliability(run);
   const [yes, no] = POSITIVE[run.task];
   say("scores-note", "The further the two hills are apart, the better the model tells the pairs from one another. " +
     "Higher scores mean more likely; the few beyond the ends are counted in the last bins.");
@@ -124,6 +126,23 @@ function drawScores(run) {
     { barmode: "overlay", bargap: 0, xaxis: { title: { text: "score" } }, yaxis: { title: { text: "pairs" } } }, text);
   fillTable("scores-table", [["from", "number"], ["to", "number"], [yes, "number"], [no, "number"]],
     middle.map((_, i) => [fixed(edges[i], 3), fixed(edges[i + 1], 3), scores.positives[i], scores.negatives[i]]));
+}
+
+// How often pairs of a probability are what they are said to be.
+function drawReliability(run) {
+  const [yes, no] = POSITIVE[run.task];
+  const { probability, share, pairs, error } = run.scores.reliability;
+  const text = `How far to trust probabilities: among as many ${yes} as ${no}, the share of ${yes} by what the model says. ` +
+    `On the dashed line both agree; they are ${fixed(error, 3)} apart on average.`;
+  say("reliability-caption", text);
+  draw("reliability-plot", [
+    { mode: "lines", x: [0, 1], y: [0, 1], hoverinfo: "skip", showlegend: false,
+      line: { dash: "dash", color: style("--line") } },
+    { mode: "lines+markers", x: Array.from(probability), y: Array.from(share), name: "this run", cliponaxis: false,
+      customdata: Array.from(pairs), marker: { color: COLOURS[0], size: 9 }, line: { color: COLOURS[0] }, showlegend: false,
+      hovertemplate: "probability %{x:.2f}: %{y:.2f} of %{customdata} pairs<extra></extra>" },
+  ], { xaxis: { title: { text: "probability that the model gives" }, range: [0, 1] },
+    yaxis: { title: { text: `share of ${yes}` }, range: [0, 1.02] } }, text);
 }
 
 function drawReach(run) {

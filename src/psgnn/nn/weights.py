@@ -1,0 +1,69 @@
+"""Weights that come with the package, and the check that they were trained on what is measured today."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import dataclass
+from importlib.resources import files
+from typing import Any
+
+import torch
+from safetensors import SafetensorError
+from safetensors.torch import load
+
+from psgnn.errors import InputError, unknown_name
+from psgnn.nn.context import BINS, LARGEST_RATIO, SHAPE
+from psgnn.nn.positions import DIFFUSION_STEPS, RESTARTS, Parts
+from psgnn.nn.statistics import statistic_names
+
+WEIGHTS = ("best-link",)
+SUFFIX = ".safetensors"
+# Raised when something that is measured changes its meaning and not its name.
+DEFINITION = 1
+
+
+@dataclass(frozen=True)
+class Weights:
+    """Tensors of a model, and what is known about them: config, features, range of shapes, how they were made."""
+
+    tensors: dict[str, torch.Tensor]
+    about: dict[str, Any]
+
+
+def feature_definition() -> str:
+    """A digest of what a pretrained network is fed with: names, their order, and the constants behind them."""
+    fed = [DEFINITION, statistic_names(Parts()), SHAPE, BINS, LARGEST_RATIO, RESTARTS, DIFFUSION_STEPS]
+    return hashlib.sha256(json.dumps(fed).encode()).hexdigest()[:16]
+
+
+def read_weights(name: str) -> Weights:
+    """The weights of this name."""
+    if name not in WEIGHTS:
+        raise unknown_name("pretrained model", name, WEIGHTS)
+    content = files("psgnn").joinpath("weights", name + SUFFIX).read_bytes()
+    return parse_weights(content, name)
+
+
+def weights_digest(name: str) -> str:
+    """A hash of the file of the weights."""
+    content = files("psgnn").joinpath("weights", name + SUFFIX).read_bytes()
+    return hashlib.sha256(content).hexdigest()[:16]
+
+
+def parse_weights(content: bytes, name: str) -> Weights:
+    """The weights in the bytes of a file; a file of other features, or a damaged one, is an error."""
+    try:
+        tensors: dict[str, torch.Tensor] = load(content)
+        length = int.from_bytes(content[:8], "little")
+        about: dict[str, Any] = json.loads(json.loads(content[8 : 8 + length])["__metadata__"]["psgnn"])
+        definition = about["features"]
+    except (SafetensorError, ValueError, KeyError, TypeError, RecursionError) as error:
+        reason = " ".join(str(error).split())[:100]
+        raise InputError(f"the weights {name} are damaged ({reason}); install psgnn again") from None
+    if definition != feature_definition():
+        raise InputError(
+            f"the weights {name} were trained on features {definition}, this version of psgnn measures "
+            f"{feature_definition()}; psgnn pretrain makes new ones"
+        )
+    return Weights(tensors, about)

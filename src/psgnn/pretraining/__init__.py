@@ -1,0 +1,1 @@
+"""How the weights that come with the package are made, from synthetic graphs alone."""

@@ -1,0 +1,201 @@
+"""Learn from synthetic graphs to tell links from other pairs, on any graph."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from functools import lru_cache
+from pathlib import Path
+from statistics import fmean
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import numpy as np
+import torch
+from torch.nn.functional import binary_cross_entropy_with_logits
+
+from psgnn.checkpoints import State, open_run, save_state
+from psgnn.console import Bar
+from psgnn.metrics import roc_auc
+from psgnn.nn.config import make_config
+from psgnn.nn.context import SHAPE
+from psgnn.nn.decoders import ContextDecoder
+from psgnn.nn.models import PositionModel, model_of
+from psgnn.nn.weights import SUFFIX, feature_definition, parse_weights, read_weights
+from psgnn.pretraining.corpus import CHECKED, Lesson, make_corpus
+from psgnn.runs import STATE, write_tensors
+from psgnn.training import CHECKPOINT_SECONDS, one_cycle
+from psgnn.zeroshot import Pretrained, from_weights
+
+GRAPHS, STEPS = 200, 8000
+LEFT_OUT_GRAPHS, LEFT_OUT_STEPS = 40, 3000
+BATCH = 1024  # pairs of a step, of random graphs
+EMBEDDED = 256  # pairs of one graph, for the embeddings
+LR = 3e-3
+CHECK_EVERY = 500
+NAME = "best-link"
+
+
+def pretrain(
+    folder: str | Path,
+    *,
+    seed: int = 0,
+    graphs: int = GRAPHS,
+    steps: int = STEPS,
+    without: Sequence[str] = (),
+    show_progress: bool = False,
+) -> Path:
+    """Make the weights ``best-link`` in a folder, and give their path; an interrupted run in it is gone on with.
+
+    Args:
+        folder: for the weights and, until they are there, for the state of training.
+        seed: of the graphs, the first weights and the order of what is learnt.
+        graphs: so many of every family.
+        steps: of training.
+        without: families to leave out, to see how well the others prepare for them.
+        show_progress: show bars with the time left.
+    """
+    folder = Path(folder)
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)  # in one order, so that the same seed gives the same weights
+    try:
+        with torch.random.fork_rng(devices=[]):
+            lesson = _Pretraining(seed, graphs, steps, without, show_progress)
+            return lesson.run(folder, show_progress)
+    finally:
+        torch.set_num_threads(threads)
+
+
+class _Pretraining:
+    def __init__(
+        self, seed: int, graphs: int, steps: int, without: Sequence[str], show_progress: bool
+    ) -> None:
+        config = make_config("psgnn", "link", 1, "best", seed, init="pretrained")
+        self.model: PositionModel = model_of(config)
+        assert isinstance(self.model.decoder, ContextDecoder)
+        self.decoder = self.model.decoder
+        self.seed, self.steps = seed, steps
+        made = {"seed": seed, "graphs": graphs, "steps": steps, "without": sorted(without)}
+        self.identity: dict[str, Any] = {**made, "features": feature_definition()}
+        corpus = make_corpus(self.model, graphs, seed, without=without, show_progress=show_progress)
+        self.checked = corpus[CHECKED - 1 :: CHECKED]
+        self.lessons = [lesson for i, lesson in enumerate(corpus) if i % CHECKED != CHECKED - 1]
+        self.kept = [lesson for lesson in self.lessons if lesson.view is not None]
+        self.statistics = torch.cat([lesson.statistics for lesson in self.lessons])
+        self.context = torch.cat([lesson.context for lesson in self.lessons])
+        self.labels = torch.cat([lesson.labels for lesson in self.lessons])
+        sizes = torch.tensor([lesson.labels.numel() for lesson in self.lessons])
+        self.starts, self.sizes = sizes.cumsum(0) - sizes, sizes
+        self.optimizer = torch.optim.AdamW(self.model.parameters(), lr=LR, weight_decay=config.weight_decay)
+
+    def run(self, folder: Path, show_progress: bool) -> Path:
+        """Train until the last step and write the weights."""
+        state = open_run(folder, self.identity, self.model, self.optimizer)
+        if state.epoch == 0:
+            self._calibrate()
+        saved = time.perf_counter()
+        with Bar("pretraining", self.steps, show=show_progress) as bar:
+            while state.epoch < self.steps:
+                loss = self._step(state.epoch)
+                state.epoch += 1
+                if state.epoch % CHECK_EVERY == 0 or state.epoch == self.steps:
+                    state.history.append({"step": state.epoch, "loss": loss, **self.check()})
+                if state.epoch % 20 == 0:
+                    known = state.history[-1]["auc"] if state.history else float("nan")
+                    bar.update(state.epoch, f"loss {loss:.3f}, AUC on other graphs {known:.4f}")
+                if time.perf_counter() - saved > CHECKPOINT_SECONDS:
+                    save_state(folder, state, self.identity, self.model, self.optimizer)
+                    saved = time.perf_counter()
+        return self._write(folder, state)
+
+    def _calibrate(self) -> None:
+        self.decoder.standardise_by(self.statistics, torch.stack([lesson.shape for lesson in self.lessons]))
+        traits = self.model.encoder.traits
+        rows = torch.cat([self._positions(lesson).traits for lesson in self.kept])
+        traits.mean.copy_(rows.mean(dim=0))  # type: ignore[union-attr,operator]
+        traits.deviation.copy_(rows.std(dim=0) + 1e-3)  # type: ignore[union-attr,operator]
+
+    def _positions(self, lesson: Lesson) -> Any:
+        assert lesson.view is not None
+        return self.model._positions(lesson.view, lesson.choice)
+
+    def _step(self, step: int) -> float:
+        """One step; its random numbers depend on the seed and the number of the step alone."""
+        rng = np.random.default_rng([self.seed, step])
+        torch.manual_seed(int(rng.integers(2**62)))
+        self.model.train()
+        for group in self.optimizer.param_groups:
+            group["lr"] = LR * one_cycle(step / self.steps)
+        chosen = torch.from_numpy(rng.integers(len(self.lessons), size=BATCH))
+        rows = self.starts[chosen] + (torch.from_numpy(rng.random(BATCH)) * self.sizes[chosen]).long()
+        context = self.context[rows]
+        # Half of the graphs come without their ratios, so that one network serves with and without.
+        strict = torch.from_numpy(rng.random(len(self.lessons)) < 0.5)[chosen]
+        context[strict, : -len(SHAPE)] = 0
+        scores = self.decoder.read(self.statistics[rows], context)
+        loss = binary_cross_entropy_with_logits(scores, self.labels[rows][:, None].expand_as(scores))
+        total = loss + self._embedding_loss(rng)
+        self.optimizer.zero_grad(set_to_none=True)
+        total.backward()  # type: ignore[no-untyped-call]
+        self.optimizer.step()
+        return float(loss.detach())
+
+    def _embedding_loss(self, rng: np.random.Generator) -> torch.Tensor:
+        lesson = self.kept[int(rng.integers(len(self.kept)))]
+        assert lesson.view is not None
+        assert self.model.embedding_decoder is not None
+        some = torch.from_numpy(rng.permutation(lesson.labels.numel())[:EMBEDDED])
+        ends = self.model._ends(lesson.view, lesson.choice, lesson.pairs[:, some])
+        return binary_cross_entropy_with_logits(self.model.embedding_decoder(*ends), lesson.labels[some])
+
+    @torch.no_grad()
+    def check(self) -> dict[str, float]:
+        """Mean AUC on the graphs that are kept from training: strict, and with the graphs' own ratios."""
+        self.model.eval()
+        found: dict[str, list[float]] = {"auc_strict": [], "auc": []}
+        for lesson in self.checked:
+            for name, values in found.items():
+                context = lesson.context.clone()
+                if name == "auc_strict":
+                    context[:, : -len(SHAPE)] = 0
+                scores = self.decoder.read(lesson.statistics, context).mean(dim=1)
+                values.append(roc_auc(lesson.labels.numpy(), scores.numpy()))
+        return {name: fmean(values) for name, values in found.items()}
+
+    def _write(self, folder: Path, state: State) -> Path:
+        shapes = torch.stack([lesson.shape for lesson in self.lessons])
+        low, high = shapes.amin(dim=0).tolist(), shapes.amax(dim=0).tolist()
+        path = folder / f"{NAME}{SUFFIX}"
+        write_tensors(
+            path,
+            self.model.state_dict(),
+            name=NAME,
+            features=self.identity["features"],
+            config=self.model.config.model_dump(),
+            made={key: value for key, value in self.identity.items() if key != "features"},
+            range={name: [a, b] for name, a, b in zip(SHAPE, low, high, strict=True)},
+            check=state.history[-1],
+        )
+        (folder / STATE).unlink(missing_ok=True)
+        return path
+
+
+@lru_cache(maxsize=2)
+def left_out(family: str) -> Pretrained:
+    """A model that has never seen a graph of this family, from a smaller training than the shipped weights had."""
+    with TemporaryDirectory() as folder:
+        path = pretrain(folder, graphs=LEFT_OUT_GRAPHS, steps=LEFT_OUT_STEPS, without=[family])
+        return from_weights(parse_weights(path.read_bytes(), NAME), NAME)
+
+
+def largest_difference(path: Path) -> float:
+    """The largest difference of a number in these weights to the same number in those that come with the package.
+
+    Infinite where they are not of one shape.
+    """
+    made, shipped = parse_weights(path.read_bytes(), str(path)).tensors, read_weights(NAME).tensors
+    if {key: value.shape for key, value in made.items()} != {
+        key: value.shape for key, value in shipped.items()
+    }:
+        return float("inf")
+    return max(float((made[key].double() - shipped[key].double()).abs().max()) for key in made)

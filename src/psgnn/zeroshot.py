@@ -1,0 +1,98 @@
+"""Weights that come with the package, on graphs that they have never seen."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch_geometric.data import Data
+
+from psgnn.errors import InputError
+from psgnn.graph import Union
+from psgnn.nn.config import check_config
+from psgnn.nn.context import SHAPE, context_of
+from psgnn.nn.decoders import ContextDecoder
+from psgnn.nn.models import PositionModel, model_of
+from psgnn.nn.positions import positions_of
+from psgnn.nn.view import View
+from psgnn.nn.weights import Weights, read_weights
+from psgnn.results import Result, names_of
+
+log = logging.getLogger(__name__)
+
+SLACK = 0.05  # of a range, that a graph may lie outside of it without a warning
+
+
+@dataclass(frozen=True, eq=False)
+class Pretrained:
+    """A model that needs no training: ``pretrained("best-link").on([graph])`` scores and embeds like a trained one.
+
+    ``about`` says what the weights were trained on and how.
+    """
+
+    model: PositionModel
+    about: dict[str, Any]
+
+    @torch.no_grad()
+    def on(self, graphs: Sequence[Data], *, strict: bool = False) -> Result:
+        """The model on graphs; their node features are not looked at.
+
+        Unless `strict`, or if there are too few links, it also looks at how a tenth of the graphs' own links differ
+        from other pairs. No weight is changed by that.
+        """
+        return self.on_union(Union.of(graphs), names_of(graphs), strict=strict)
+
+    @torch.no_grad()
+    def on_union(self, union: Union, names: list[list[str]], *, strict: bool = False) -> Result:
+        """The same on graphs that are laid side by side already."""
+        view = View(union, torch.ones(union.num_nodes, 1))
+        model = model_of(self.model.config.model_copy(update={"strict": strict}))
+        model.load_state_dict(self.model.state_dict())
+        model.eval()
+        choice = model.pick(view)
+        self._warn_of_unusual(model, view, choice)
+        record = {"pretrained": self.about["name"], "strict": strict, "seed": self.model.config.seed}
+        return Result(model, view, choice, {}, {}, [], record, names)
+
+    def _warn_of_unusual(self, model: PositionModel, view: View, choice: Any) -> None:
+        """Say in which respects a graph is unlike all that was learnt from."""
+        shapes = context_of(positions_of(view, choice, model.encoder.parts)).shape  # type: ignore[arg-type]
+        unusual = []
+        for name, values in zip(SHAPE, shapes.T, strict=True):
+            low, high = self.about["range"][name]
+            slack = SLACK * (high - low)
+            outside = values[(values < low - slack) | (values > high + slack)]
+            if outside.size:
+                unusual.append(f"{name} {float(outside[0]):.2f} (learnt from {low:.2f} to {high:.2f})")
+        if unusual:
+            log.warning(
+                "the graph is unlike those that the weights %s learnt from: %s; trust the scores less, or train",
+                self.about["name"],
+                ", ".join(unusual),
+            )
+
+
+def pretrained(name: str = "best-link") -> Pretrained:
+    """The weights of this name, as a model for any graph.
+
+    >>> result = psgnn.pretrained("best-link").on([graph])
+    >>> result.score(torch.tensor([[0, 1], [2, 3]]))
+    """
+    return from_weights(read_weights(name), name)
+
+
+def from_weights(weights: Weights, name: str) -> Pretrained:
+    """The same from weights that were read already."""
+    try:
+        model = model_of(check_config(weights.about["config"]))
+        model.load_state_dict(weights.tensors)
+        if not isinstance(model.decoder, ContextDecoder) or set(weights.about["range"]) != set(SHAPE):
+            raise ValueError("they are of another kind")
+    except (RuntimeError, KeyError, TypeError, ValueError) as error:
+        reason = " ".join(str(error).split())[:100]
+        raise InputError(f"the weights {name} are damaged ({reason}); install psgnn again") from None
+    model.eval()
+    return Pretrained(model, weights.about)

@@ -1,0 +1,368 @@
+"""Pretrained weights: families of graphs, what a graph says about itself, pretraining, and use without training."""
+
+from __future__ import annotations
+
+import json
+import os
+import resource
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import networkx as nx
+import numpy as np
+import pytest
+import torch
+from safetensors.torch import load, save
+
+import psgnn
+from conftest import Run, data_of
+from psgnn.datasets.catalog import FAMILY_NAMES
+from psgnn.datasets.families import FAMILIES, LARGEST, LEAST_EDGES, MOST_EDGES, draw
+from psgnn.errors import InputError
+from psgnn.metrics import roc_auc
+from psgnn.nn import build_model, view_of
+from psgnn.nn.context import BINS, SHAPE, context_columns, context_of, count_ratios
+from psgnn.nn.pickers import RulePicker
+from psgnn.nn.positions import Parts, Positions, positions_of
+from psgnn.nn.statistics import pair_statistics, statistic_names
+from psgnn.nn.weights import feature_definition, parse_weights, read_weights
+from psgnn.pretraining import pretrain as pretraining
+from psgnn.pretraining.pretrain import pretrain
+from psgnn.tasks import LinkPrediction
+from psgnn.training import fit
+from psgnn.zeroshot import from_weights
+
+VILLAGE = Path(__file__).parent.parent / "examples" / "village.csv"
+
+
+def positions(graph: nx.Graph) -> Positions:
+    view = view_of([data_of(graph)])
+    return positions_of(view, RulePicker("mixed", "log2", 0)(view), Parts())
+
+
+# Families
+
+
+def test_every_family_has_a_name_in_the_catalogue() -> None:
+    assert tuple(FAMILIES) == FAMILY_NAMES
+
+
+@pytest.mark.parametrize("family", FAMILY_NAMES)
+def test_families_draw_what_they_promise(family: str) -> None:
+    graphs = [draw(family, np.random.default_rng(seed)) for seed in range(4)]
+    assert len({(graph.num_nodes, graph.num_edges) for graph in graphs}) > 1
+    for graph in graphs:
+        assert graph.num_nodes <= 1.2 * LARGEST
+        assert LEAST_EDGES <= graph.num_edges <= MOST_EDGES
+        assert graph.degrees.min() > 0
+    again = draw(family, np.random.default_rng(3))
+    assert np.array_equal(again.indices, graphs[3].indices)
+
+
+def test_a_graph_of_a_family_is_a_dataset() -> None:
+    (road,) = psgnn.load_dataset("family", family="road", seed=1)
+    (other,) = psgnn.load_dataset("family", family="road", seed=2)
+    assert road.num_nodes != other.num_nodes
+    with pytest.raises(InputError, match="did you mean 'road'"):
+        psgnn.load_dataset("family", family="roads")
+
+
+# Context
+
+
+def test_the_shape_of_a_graph() -> None:
+    shape = dict(zip(SHAPE, context_of(positions(nx.star_graph(9))).shape[0].tolist(), strict=True))
+    assert shape["log nodes"] == pytest.approx(np.log(10))
+    assert shape["log mean degree"] == pytest.approx(np.log(1.8), rel=1e-5)
+    assert shape["log largest degree over mean"] == pytest.approx(np.log(9 / 1.8), rel=1e-5)
+    assert shape["share of leaves"] == pytest.approx(0.9)
+    assert shape["transitivity"] == 0
+    assert shape["assortativity"] == pytest.approx(-1)
+    triangle = dict(zip(SHAPE, context_of(positions(nx.complete_graph(6))).shape[0].tolist(), strict=True))
+    assert triangle["transitivity"] == pytest.approx(1)
+    assert triangle["mean clustering"] == pytest.approx(1)
+
+
+@pytest.mark.parametrize("graph", [nx.gnp_random_graph(40, 0.3, seed=1), nx.karate_club_graph()])
+def test_transitivity_and_clustering_are_those_of_networkx(graph: nx.Graph) -> None:
+    shape = dict(zip(SHAPE, context_of(positions(graph)).shape[0].tolist(), strict=True))
+    assert shape["transitivity"] == pytest.approx(nx.transitivity(graph), rel=1e-5)
+    assert shape["mean clustering"] == pytest.approx(nx.average_clustering(graph), rel=1e-5)
+
+
+def test_ratios_are_counted_in_bins() -> None:
+    from psgnn.nn.context import _ratios
+
+    rng = np.random.default_rng(0)
+    links = np.stack([rng.normal(1, 1, 400), np.zeros(400)], axis=1).astype(np.float32)
+    others = np.stack([rng.normal(-1, 1, 1200), np.zeros(1200)], axis=1).astype(np.float32)
+    found = _ratios(links, others)
+    assert found.table.shape == (2, BINS)
+    for value in (-2.0, 0.1, 1.5):
+        bin_of = np.searchsorted(found.bounds[0], value)
+        low = -np.inf if bin_of == 0 else found.bounds[0, bin_of - 1]
+        high = np.inf if bin_of == BINS - 1 else found.bounds[0, bin_of]
+        a, b = (np.sum((part[:, 0] > low) & (part[:, 0] <= high)) for part in (links, others))
+        expected = np.log((a + 1) / (400 + BINS)) - np.log((b + 1) / (1200 + BINS))
+        assert found(np.array([[value, 0]], np.float32))[0, 0] == pytest.approx(expected, rel=1e-5)
+    assert np.all(np.diff(found(np.array([[-2, 0], [0, 0], [2, 0]], np.float32))[:, 0]) > 0)
+    # What all pairs have in common tells nothing.
+    assert abs(found(np.zeros((1, 2), np.float32))[0, 1]) < 0.03
+
+
+def test_few_links_are_not_counted() -> None:
+    assert count_ratios(positions(nx.path_graph(150))) is None
+    assert count_ratios(positions(nx.path_graph(250))) is not None
+
+
+def test_strict_leaves_the_ratios_out_and_nothing_else() -> None:
+    seen = positions(nx.connected_caveman_graph(6, 10))
+    pairs = np.array([[0, 0, 5], [1, 30, 20]])
+    statistics = pair_statistics(seen, pairs)
+    strict, usual = (context_columns(seen, pairs, statistics, strict=strict) for strict in (True, False))
+    width = len(statistic_names(Parts()))
+    assert strict[:, : 1 + width].abs().max() == 0
+    assert torch.equal(usual[:, 0], torch.ones(3))
+    assert torch.equal(strict[:, 1 + width :], usual[:, 1 + width :])
+
+
+def test_the_context_knows_the_visible_graph_alone() -> None:
+    """Other held-out pairs with the same visible graph change no score."""
+    task = LinkPrediction(psgnn.load_dataset("communities", communities=8, size=8), seed=0)
+    model = psgnn.pretrained()
+    names = [[str(v) for v in range(64)]]
+    pairs = torch.triu_indices(64, 64, 1)
+    before = model.on_union(task.union, names).score(pairs)
+    task.test.labels.copy_(1 - task.test.labels)
+    assert torch.equal(model.on_union(task.union, names).score(pairs), before)
+
+
+# Weights
+
+
+def test_the_shipped_weights_are_small_and_of_today() -> None:
+    path = Path(psgnn.__file__).parent / "weights" / "best-link.safetensors"
+    assert path.stat().st_size < 300_000
+    weights = read_weights("best-link")
+    assert weights.about["features"] == feature_definition()
+    assert set(weights.about["range"]) == set(SHAPE)
+
+
+def test_weights_of_other_features_are_refused() -> None:
+    content = (Path(psgnn.__file__).parent / "weights" / "best-link.safetensors").read_bytes()
+    about = read_weights("best-link").about
+    old = save(load(content), {"psgnn": json.dumps({**about, "features": "0" * 16})})
+    with pytest.raises(InputError, match=r"trained on features 0000.*psgnn pretrain makes new ones"):
+        parse_weights(old, "old")
+    for damaged in (b"", content[:100], content[:-7], b"x" * 1000):
+        with pytest.raises(InputError, match="are damaged"):
+            parse_weights(damaged, "mine")
+    with pytest.raises(InputError, match="did you mean 'best-link'"):
+        psgnn.pretrained("best-lnk")
+
+
+def test_weights_that_fit_nothing_are_refused() -> None:
+    weights = read_weights("best-link")
+    missing = {key: value for key, value in weights.tensors.items() if "linear" not in key}
+    with pytest.raises(InputError, match="are damaged"):
+        from_weights(type(weights)(missing, weights.about), "mine")
+    with pytest.raises(InputError, match="are damaged"):
+        from_weights(type(weights)(weights.tensors, {**weights.about, "range": {}}), "mine")
+
+
+# Pretraining
+
+
+def small(folder: Path, **options: Any) -> bytes:
+    settings = {"graphs": 10, "steps": 6, "without": [f for f in FAMILY_NAMES if f not in ("tree", "road")]}
+    return pretrain(folder, **(settings | options)).read_bytes()
+
+
+def test_pretraining_is_deterministic_and_resumes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = small(tmp_path / "whole")
+    assert small(tmp_path / "again") == whole
+    assert small(tmp_path / "other", seed=1) != whole
+
+    step = pretraining._Pretraining._step
+
+    def interrupt(self: Any, number: int) -> float:
+        if number == 3:
+            raise KeyboardInterrupt
+        return step(self, number)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(pretraining, "CHECKPOINT_SECONDS", 0.0)
+        patch.setattr(pretraining._Pretraining, "_step", interrupt)
+        with pytest.raises(KeyboardInterrupt):
+            small(tmp_path / "broken")
+    with pytest.raises(InputError, match=r"interrupted run of steps 6 \(now 7\)"):
+        small(tmp_path / "broken", steps=7)
+    assert small(tmp_path / "broken") == whole
+    assert [path.name for path in (tmp_path / "broken").iterdir()] == ["best-link.safetensors"]
+
+
+def test_pretrained_weights_say_how_they_were_made(tmp_path: Path) -> None:
+    weights = parse_weights(small(tmp_path), "mine")
+    assert weights.about["made"]["graphs"] == 10
+    assert "grid" in weights.about["made"]["without"]
+    assert weights.about["check"]["step"] == 6
+    assert from_weights(weights, "mine").on(psgnn.load_dataset("grid", rows=6, cols=6)).embed().shape[0] == 36
+    with pytest.raises(InputError, match="did you mean 'road'"):
+        small(tmp_path / "x", without=["roda"])
+
+
+# Use
+
+
+@pytest.mark.parametrize("strict", [True, False])
+@pytest.mark.parametrize(("dataset", "least"), [("communities", 0.98), ("grid", 0.97)])
+def test_links_of_graphs_never_seen_are_found(dataset: str, least: float, strict: bool) -> None:
+    task = LinkPrediction(psgnn.load_dataset(dataset), seed=0)
+    names = [[str(v) for v in range(task.union.num_nodes)]]
+    result = psgnn.pretrained().on_union(task.union, names, strict=strict)
+    assert roc_auc(task.test.labels, result.score(task.test.pairs)) > least
+
+
+@pytest.mark.parametrize("strict", [True, False])
+def test_chance_is_not_foretold(strict: bool) -> None:
+    found = []
+    for seed in range(4):
+        task = LinkPrediction(psgnn.load_dataset("erdos-renyi", seed=seed), seed=seed)
+        result = psgnn.pretrained().on_union(task.union, [[str(v) for v in range(500)]], strict=strict)
+        found.append(roc_auc(task.test.labels, result.score(task.test.pairs)))
+    assert np.mean(found) == pytest.approx(0.5, abs=0.04)
+
+
+def test_probabilities_are_calibrated_on_new_graphs_of_the_families() -> None:
+    """Of balanced pairs, those with probability p are links with about that frequency."""
+    scores, labels = [], []
+    for family in FAMILY_NAMES:
+        task = LinkPrediction(psgnn.load_dataset("family", family=family, seed=5), seed=0)
+        names = [[str(v) for v in range(task.union.num_nodes)]]
+        with torch.no_grad():
+            found = psgnn.pretrained().on_union(task.union, names, strict=True).score(task.test.pairs)
+        keep = torch.linspace(0, found.numel() - 1, min(found.numel(), 200)).long()
+        scores.append(found[keep].sigmoid())
+        labels.append(task.test.labels[keep])
+    p, y = torch.cat(scores), torch.cat(labels)
+    for low in (0.0, 0.25, 0.5, 0.75):
+        inside = (p >= low) & (p < low + 0.25)
+        assert abs(float(p[inside].mean()) - float(y[inside].mean())) < 0.12
+
+
+def test_a_graph_unlike_all_others_is_pointed_out(caplog: pytest.LogCaptureFixture) -> None:
+    psgnn.pretrained().on([data_of(nx.complete_graph(150))])
+    assert "unlike those that the weights best-link learnt from: log mean degree" in caplog.text
+    caplog.clear()
+    psgnn.pretrained().on(psgnn.load_dataset("grid"))
+    assert not caplog.text
+
+
+def test_features_are_not_looked_at_and_several_graphs_are_one_union() -> None:
+    (grid,) = psgnn.load_dataset("grid", rows=8, cols=8)
+    plain = psgnn.pretrained().on([grid], strict=True)
+    pairs = torch.triu_indices(64, 64, 1)[:, ::7]
+    grid.x = torch.randn(64, 5)
+    assert torch.equal(psgnn.pretrained().on([grid], strict=True).score(pairs), plain.score(pairs))
+    both = psgnn.pretrained().on(
+        [grid, psgnn.load_dataset("communities", communities=4, size=6)[0]], strict=True
+    )
+    torch.testing.assert_close(both.score(pairs), plain.score(pairs), atol=1e-4, rtol=1e-4)
+
+
+def test_training_starts_where_pretraining_ended(tmp_path: Path) -> None:
+    task = LinkPrediction(psgnn.load_dataset("communities", communities=8, size=8), seed=0)
+    model = build_model("psgnn", task, init="pretrained")
+    start = psgnn.pretrained().on_union(task.union, [[str(v) for v in range(64)]])
+    with torch.no_grad():
+        model.eval()
+        scores = model.score(start.view, start.choice, task.val.pairs)
+    torch.testing.assert_close(scores, start.score(task.val.pairs))
+    result = fit(model, task, epochs=4, out=tmp_path / "run")
+    assert torch.equal(psgnn.load(tmp_path / "run").score(task.test.pairs), result.score(task.test.pairs))
+
+
+@pytest.mark.parametrize(("task", "options"), [("pair", {}), ("link", {"decoder": "dot"})])
+def test_pretrained_weights_fit_one_kind_of_model(task: str, options: dict[str, Any]) -> None:
+    graphs = psgnn.load_dataset("communities", communities=4, size=8)
+    made = psgnn.PairClassification(graphs) if task == "pair" else LinkPrediction(graphs)
+    with pytest.raises(InputError, match="init=pretrained is for model psgnn, task link"):
+        build_model("psgnn", made, init="pretrained", **options)
+
+
+# The command line
+
+
+def test_predict_and_embed_take_a_graph(run: Run) -> None:
+    code, out, _ = run("predict", VILLAGE, "--top", "5", "--json")
+    document = json.loads(out)
+    assert code == 0
+    assert document["pretrained"] == "best-link"
+    assert len(document["pairs"]) == 5
+    strict = json.loads(run("predict", VILLAGE, "--top", "5", "--json", "--strict")[1])
+    assert strict["strict"] is True
+    assert strict["pairs"] != document["pairs"]
+    Path("pairs.csv").write_text("Lale,Rune\nDina,Leo\n")
+    assert run("predict", VILLAGE, "--pairs", "pairs.csv", "-o", "scores.csv")[0] == 0
+    assert len(Path("scores.csv").read_text().splitlines()) == 3
+    assert run("embed", VILLAGE, "-o", "vectors.npz")[0] == 0
+    assert np.load("vectors.npz")["embeddings"].shape[0] == 120
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("village.csv", "--pretrained", "best"), "did you mean 'best-link'"),
+        (("village.csv", "--graph", "grid"), "--graph goes with a run"),
+        (("run", "--strict"), "--pretrained and --strict go with a graph"),
+        (("run", "--columns", "1,2"), "--set and --columns go with --graph"),
+        (("nowhere.csv",), "nowhere.csv is not the folder of a run, a graph file or a dataset"),
+        (("village.csv", "--columns", "1"), "--columns takes two"),
+    ],
+)
+def test_predict_says_what_goes_with_what(run: Run, arguments: tuple[str, ...], message: str) -> None:
+    Path("village.csv").write_bytes(VILLAGE.read_bytes())
+    Path("run").mkdir()
+    code, out, err = run("predict", *arguments, "--top", "3")
+    assert (code, out) == (2, "")
+    assert message in err
+
+
+def test_pretrain_command(run: Run) -> None:
+    few = ("--graphs", "10", "--steps", "2", "--without", ",".join(f for f in FAMILY_NAMES if f != "tree"))
+    code, out, _ = run("pretrain", "--out", "made", *few, "--json")
+    assert code == 0
+    assert json.loads(out)["out"].endswith("best-link.safetensors")
+    code, _, err = run("pretrain", "--check", *few)
+    assert code == 2
+    assert "--check makes the shipped weights again" in err
+
+
+def test_the_largest_difference_to_the_shipped_weights(tmp_path: Path) -> None:
+    content = (Path(psgnn.__file__).parent / "weights" / "best-link.safetensors").read_bytes()
+    (tmp_path / "same").write_bytes(content)
+    assert pretraining.largest_difference(tmp_path / "same") == 0
+    weights = read_weights("best-link")
+    weights.tensors["decoder.linear.bias"][0] += 0.25
+    (tmp_path / "other").write_bytes(save(weights.tensors, {"psgnn": json.dumps(weights.about)}))
+    assert pretraining.largest_difference(tmp_path / "other") == pytest.approx(0.25)
+    del weights.tensors["decoder.linear.bias"]
+    (tmp_path / "less").write_bytes(save(weights.tensors, {"psgnn": json.dumps(weights.about)}))
+    assert pretraining.largest_difference(tmp_path / "less") == float("inf")
+
+
+def test_a_csv_is_predicted_within_ten_seconds(tmp_path: Path) -> None:
+    """Of processor time, in a process of its own, once the kernels are compiled."""
+    command = [sys.executable, "-m", "psgnn", "predict", str(VILLAGE), "--top", "50", "--json"]
+
+    def seconds() -> float:
+        before = resource.getrusage(resource.RUSAGE_CHILDREN)
+        found = subprocess.run(command, capture_output=True, check=True, cwd=tmp_path, env={**os.environ})
+        after = resource.getrusage(resource.RUSAGE_CHILDREN)
+        assert len(json.loads(found.stdout)["pairs"]) == 50
+        return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+
+    seconds()
+    assert seconds() < 10
