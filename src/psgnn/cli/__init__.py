@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from psgnn.cli.bench import bench_command
+from psgnn.cli.distances import distances_command
 from psgnn.cli.embed import embed_command
 from psgnn.cli.failures import run_app
 from psgnn.cli.graphs import anchors_command, datasets_command
@@ -47,6 +48,7 @@ def _root(
 
 app.command("datasets")(datasets_command)
 app.command("anchors")(anchors_command)
+app.command("distances")(distances_command)
 app.command("train")(train_command)
 app.command("embed")(embed_command)
 app.command("predict")(predict_command)

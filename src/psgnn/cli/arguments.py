@@ -174,13 +174,14 @@ def load_graphs(
         from psgnn.datasets import dataset_names
 
         raise unknown_name("dataset (and no such file)", source, dataset_names())
-    data = read_graph(source, None if columns is None else _two_columns(columns))
+    data = read_graph(source, None if columns is None else two_columns(columns))
     if labels is not None:
         data.y = read_labels(labels, data.node_names)
     return [data]
 
 
-def _two_columns(text: str) -> tuple[str, str]:
+def two_columns(text: str) -> tuple[str, str]:
+    """``sender,recipient`` as two names of columns."""
     names = [name.strip() for name in text.split(",")]
     if len(names) != 2 or not all(names):
         raise InputError(f"--columns takes two, such as sender,recipient or 2,3, found '{text}'")

@@ -1,0 +1,237 @@
+"""Hops to anchors of an edge list that no single machine holds, by Spark (extra ``spark``).
+
+Bit ``j`` of a node's words says that anchor ``j`` has reached it. On every level the words of the nodes that have new
+bits go along all links and are or-ed together; what is new to a node has this level for its distance. Levels are
+Parquet folders, so an interrupted job goes on with the last whole one, and the plan of a level never grows.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from psgnn.errors import InputError, MissingExtraError
+from psgnn.headers import Columns, chosen_pair, named_pair
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+log = logging.getLogger(__name__)
+
+WORD = 64
+UNREACHABLE = -1
+MOST_ANCHORS = 4096
+Progress = Callable[[int, int], None]
+
+
+def session(master: str | None = None, settings: dict[str, str] | None = None) -> SparkSession:
+    """A Spark session: that of ``spark-submit`` if there is one, or on `master`, such as ``local[2]``."""
+    try:
+        from pyspark.sql import SparkSession
+    except ImportError:
+        raise MissingExtraError("pyspark", "spark", "the engine spark") from None
+    builder = SparkSession.builder.appName("psgnn distances")
+    if master is not None:
+        builder = builder.master(master)
+    builder = builder.config("spark.ui.showConsoleProgress", "false")
+    for key, value in (settings or {}).items():
+        builder = builder.config(key, value)
+    try:
+        found: SparkSession = builder.getOrCreate()
+    except Exception as error:  # py4j and pyspark raise many kinds where there is no Java or no cluster
+        reason = " ".join(str(error).split())[:160]
+        raise InputError(
+            f"Spark does not start ({reason}); it needs Java 17 or newer, and a --master"
+        ) from None
+    found.sparkContext.setLogLevel("ERROR")
+    return found
+
+
+def read_links(spark: SparkSession, path: str, columns: Columns | None = None) -> DataFrame:
+    """Both directions of every link of a Parquet edge list, as columns ``a`` and ``b``; self-loops are left out."""
+    from pyspark.sql import functions as F
+
+    try:
+        table = spark.read.parquet(path)
+    except Exception as error:  # the kinds are Java's
+        reason = " ".join(str(error).split())[:160]
+        raise InputError(f"Spark cannot read {path} as Parquet: {reason}") from None
+    names = table.columns
+    pair = chosen_pair(names, columns) if columns is not None else named_pair(names, True) or (0, 1)
+    if pair is None or len(names) < 2:
+        raise InputError(f"{path} has the columns {', '.join(names)}; name two of them with --columns")
+    first, second = (F.col(f"`{names[i]}`") for i in pair)
+    one_way = table.select(first.alias("a"), second.alias("b")).where(
+        F.col("a").isNotNull() & F.col("b").isNotNull() & (F.col("a") != F.col("b"))
+    )
+    return one_way.unionByName(one_way.select(F.col("b").alias("a"), F.col("a").alias("b")))
+
+
+def pick_anchors(links: DataFrame, method: str, count: int, seed: int = 0) -> list[Any]:
+    """The `count` nodes of largest ``degree`` (of equal ones the smallest), or ``random`` ones by the seed."""
+    from pyspark.sql import functions as F
+
+    if method == "degree":
+        degrees = links.distinct().groupBy("a").count()
+        ranked = degrees.orderBy(F.col("count").desc(), F.col("a"))
+    elif method == "random":
+        ranked = links.select("a").distinct().orderBy(F.xxhash64(F.col("a"), F.lit(seed)), F.col("a"))
+    else:
+        raise InputError(f"Spark picks anchors by degree or random, found '{method}'; or name them in a file")
+    return [row["a"] for row in ranked.limit(count).collect()]
+
+
+def hop_columns(
+    spark: SparkSession,
+    links: DataFrame,
+    anchors: Sequence[Any],
+    out: str,
+    *,
+    cutoff: int | None = None,
+    force: bool = False,
+    progress: Progress | None = None,
+) -> int:
+    """Write hops from every node to every anchor as Parquet, and give the number of levels.
+
+    Columns are ``node`` and one for each anchor, ``to_NAME``: int, -1 where there is no way (or only one of more than
+    `cutoff` hops). Levels stand in ``OUT.levels`` until the end.
+
+    Args:
+        spark: the session.
+        links: as `read_links` gives them.
+        anchors: nodes, at most 4096.
+        out: a folder for Parquet, on any file system that Spark knows.
+        cutoff: hops that are looked at, at most.
+        force: replace what is at `out`.
+        progress: called with the level and the number of nodes that it reached.
+    """
+    from pyspark.sql import functions as F
+
+    if not 0 < len(anchors) <= MOST_ANCHORS or len(set(anchors)) < len(anchors):
+        raise InputError(f"name 1 to {MOST_ANCHORS} different anchors, found {len(anchors)}")
+    if not force and _exists(spark, out):
+        raise InputError(f"{out} exists; pass --force to replace it or choose another --out")
+    links = links.persist()
+    identity = f"{_digest(anchors)}-{cutoff}"
+    levels = f"{out.rstrip('/')}.levels"
+    words = [f"w{i}" for i in range(-(-len(anchors) // WORD))]
+    level = _last_level(spark, levels, identity)
+    if level < 0:
+        _start(spark, links, anchors, words, f"{levels}/{identity}/0")
+        level = 0
+    else:
+        log.info("going on after level %d of %s", level, levels)
+    while cutoff is None or level < cutoff:
+        state = spark.read.parquet(f"{levels}/{identity}/{level}")
+        _next(state, links, words).write.mode("overwrite").parquet(f"{levels}/{identity}/{level + 1}")
+        level += 1
+        reached = _new(spark.read.parquet(f"{levels}/{identity}/{level}"), words).count()
+        if progress is not None:
+            progress(level, reached)
+        if reached == 0:
+            break
+    found = None
+    for at in range(level + 1):
+        part = _new(spark.read.parquet(f"{levels}/{identity}/{at}"), words).withColumn("level", F.lit(at))
+        found = part if found is None else found.unionByName(part)
+    assert found is not None
+    hops = [
+        F.coalesce(F.max(F.when(_bit(F, j), F.col("level"))), F.lit(UNREACHABLE)).alias(f"to_{anchor}")
+        for j, anchor in enumerate(anchors)
+    ]
+    nodes = links.select(F.col("a").alias("node")).distinct()
+    reached_nodes = found.groupBy("node").agg(*hops)
+    whole = nodes.join(reached_nodes, "node", "left").fillna(UNREACHABLE, subset=[f"to_{a}" for a in anchors])
+    whole.write.mode("overwrite").parquet(out)
+    _remove(spark, levels)
+    links.unpersist()
+    return level
+
+
+def _start(
+    spark: SparkSession, links: DataFrame, anchors: Sequence[Any], words: list[str], path: str
+) -> None:
+    """Level 0: every anchor has reached itself."""
+    from pyspark.sql import functions as F
+
+    kind = dict(links.dtypes)["a"]
+    rows = [
+        (anchor, *(_signed(1 << j % WORD) if j // WORD == i else 0 for i in range(len(words))))
+        for j, anchor in enumerate(anchors)
+    ]
+    fields = ", ".join([f"node {kind}", *(f"{word} bigint" for word in words)])
+    seeds = spark.createDataFrame(rows, fields)
+    missing = seeds.join(links.select(F.col("a").alias("node")).distinct(), "node", "left_anti").take(1)
+    if missing:
+        raise InputError(f"the graph has no node '{missing[0]['node']}'; name anchors that are in it")
+    new = [F.col(word).alias(f"new_{word}") for word in words]
+    seeds.select("node", *words, *new).write.mode("overwrite").parquet(path)
+
+
+def _next(state: DataFrame, links: DataFrame, words: list[str]) -> DataFrame:
+    """The state one level on: ``w`` are the bits that have reached a node, ``new_w`` those of this level."""
+    from pyspark.sql import functions as F
+
+    sent = _new(state, words).select("node", *(F.col(f"new_{word}").alias(word) for word in words))
+    got = (
+        links.join(sent, links["a"] == sent["node"])
+        .groupBy(F.col("b").alias("node"))
+        .agg(*(F.expr(f"bit_or({word})").alias(f"got_{word}") for word in words))
+    )
+    both = state.select("node", *words).join(got, "node", "full_outer")
+    zero = F.lit(0).cast("bigint")
+    columns = []
+    for word in words:
+        old, new = F.coalesce(F.col(word), zero), F.coalesce(F.col(f"got_{word}"), zero)
+        columns += [old.bitwiseOR(new).alias(word), new.bitwiseAND(F.bitwise_not(old)).alias(f"new_{word}")]
+    return both.select("node", *columns)
+
+
+def _new(state: DataFrame, words: list[str]) -> DataFrame:
+    """The nodes that were reached by something on this level."""
+    return state.where(" or ".join(f"new_{word} != 0" for word in words))
+
+
+def _bit(functions: Any, j: int) -> Any:
+    """Whether bit j is new."""
+    word = functions.col(f"new_w{j // WORD}")
+    return word.bitwiseAND(functions.lit(_signed(1 << j % WORD)).cast("bigint")) != 0
+
+
+def _signed(bits: int) -> int:
+    """64 bits as Java's long."""
+    return bits - (1 << WORD) if bits >= 1 << (WORD - 1) else bits
+
+
+def _digest(anchors: Sequence[Any]) -> str:
+    import hashlib
+
+    return hashlib.sha256("\n".join(map(str, anchors)).encode()).hexdigest()[:12]
+
+
+# Files, through Hadoop: local, HDFS, S3 and whatever else Spark knows
+
+
+def _path(spark: SparkSession, path: str) -> tuple[Any, Any]:
+    java: Any = spark.sparkContext._jvm
+    where = java.org.apache.hadoop.fs.Path(path)
+    return where.getFileSystem(spark.sparkContext._jsc.hadoopConfiguration()), where
+
+
+def _exists(spark: SparkSession, path: str) -> bool:
+    system, where = _path(spark, path)
+    return bool(system.exists(where))
+
+
+def _remove(spark: SparkSession, path: str) -> None:
+    system, where = _path(spark, path)
+    system.delete(where, True)
+
+
+def _last_level(spark: SparkSession, levels: str, identity: str) -> int:
+    """The last level that was written to its end, -1 where there is none of these anchors."""
+    level = -1
+    while _exists(spark, f"{levels}/{identity}/{level + 1}/_SUCCESS"):
+        level += 1
+    return level

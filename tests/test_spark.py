@@ -1,0 +1,180 @@
+"""Hops by Spark equal those of our kernels, whatever happens on the way."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import networkx as nx
+import numpy as np
+import polars as pl
+import pytest
+
+from conftest import Run
+from psgnn.distances.engine import hop_columns as hop_kernels
+from psgnn.errors import InputError
+from psgnn.graph import Adjacency
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.filterwarnings("ignore"),  # Spark's own
+    pytest.mark.xdist_group("spark"),
+]
+SETTINGS = {
+    "spark.sql.shuffle.partitions": "2",
+    "spark.ui.enabled": "false",
+    "spark.driver.host": "127.0.0.1",
+    "spark.driver.memory": "1g",
+}
+
+
+def check_spark() -> None:
+    """Without Java or pyspark the tests are skipped, but not where they are asked for."""
+    reason = None
+    if shutil.which("java") is None:
+        reason = "no java, which Spark needs"
+    try:
+        import pyspark  # noqa: F401
+    except ImportError:
+        reason = "pyspark is not installed"
+    if reason is not None:
+        if os.environ.get("PSGNN_REQUIRE_SPARK"):
+            pytest.fail(reason)
+        pytest.skip(reason)
+
+
+@pytest.fixture(scope="module")
+def spark() -> Iterator[SparkSession]:
+    check_spark()
+    from psgnn.distances.spark import session
+
+    found = session("local[2]", SETTINGS)
+    yield found
+    found.stop()
+
+
+def write(path: Path, edges: np.ndarray, names: list[str] | None = None) -> str:
+    ends = edges if names is None else np.array(names)[edges]
+    pl.DataFrame({"day": np.arange(edges.shape[1]), "source": ends[0], "target": ends[1]}).write_parquet(path)
+    return str(path)
+
+
+def read(path: Path) -> tuple[list[Any], np.ndarray, list[str]]:
+    table = pl.read_parquet(path / "*.parquet").sort("node")
+    return table["node"].to_list(), table.drop("node").to_numpy(), table.columns[1:]
+
+
+@pytest.mark.parametrize(
+    ("graph", "count", "cutoff"),
+    [
+        (nx.gnp_random_graph(120, 0.03, seed=1), 70, None),  # two words of bits, several components
+        (nx.path_graph(9), 3, None),
+        (nx.star_graph(20), 20, 1),
+    ],
+)
+def test_hops_are_those_of_the_kernels(
+    spark: SparkSession, tmp_path: Path, graph: nx.Graph, count: int, cutoff: int | None
+) -> None:
+    from psgnn.distances.spark import hop_columns, read_links
+
+    edges = np.array(graph.edges).T
+    loops = np.array([[0], [0]])
+    links = read_links(
+        spark, write(tmp_path / "e.parquet", np.concatenate([edges, edges[::-1, :5], loops], axis=1))
+    )
+    nodes = np.unique(edges)
+    anchors = nodes[np.linspace(0, nodes.size - 1, count).astype(int)].tolist()
+    hop_columns(spark, links, anchors, str(tmp_path / "out"), cutoff=cutoff)
+    found, hops, columns = read(tmp_path / "out")
+    assert found == nodes.tolist()
+    assert columns == [f"to_{anchor}" for anchor in anchors]
+    adjacency = Adjacency.from_edges(edges[0], edges[1], graph.number_of_nodes())
+    assert np.array_equal(hops, hop_kernels(adjacency, np.array(anchors), cutoff=cutoff)[nodes])
+    assert not (tmp_path / "out.levels").exists()
+
+
+def test_names_and_rules(spark: SparkSession, tmp_path: Path) -> None:
+    from psgnn.distances.spark import hop_columns, pick_anchors, read_links
+
+    edges = np.array(nx.karate_club_graph().edges).T
+    names = [f"person {v}" for v in range(34)]
+    links = read_links(spark, write(tmp_path / "e.parquet", edges, names))
+    assert pick_anchors(links, "degree", 3) == ["person 33", "person 0", "person 32"]
+    random = pick_anchors(links, "random", 5, seed=1)
+    assert random == pick_anchors(links, "random", 5, seed=1) != pick_anchors(links, "random", 5, seed=2)
+    hop_columns(spark, links, ["person 33"], str(tmp_path / "out"))
+    found, hops, _ = read(tmp_path / "out")
+    lengths = nx.single_source_shortest_path_length(nx.karate_club_graph(), 33)
+    assert dict(zip(found, hops[:, 0].tolist(), strict=True)) == {
+        f"person {v}": d for v, d in lengths.items()
+    }
+    with pytest.raises(InputError, match="by degree or random"):
+        pick_anchors(links, "load", 3)
+
+
+def test_an_interrupted_job_goes_on(spark: SparkSession, tmp_path: Path) -> None:
+    from psgnn.distances.spark import hop_columns, read_links
+
+    edges = np.array(nx.path_graph(7).edges).T
+    links = read_links(spark, write(tmp_path / "e.parquet", edges))
+    out, seen = str(tmp_path / "out"), []
+
+    def interrupt(level: int, reached: int) -> None:
+        seen.append(level)
+        if len(seen) == 3:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        hop_columns(spark, links, [0], out, progress=interrupt)
+    assert not Path(out).exists()
+    # A level that was not written to its end does not count.
+    (last,) = (tmp_path / "out.levels").glob("*/3/_SUCCESS")
+    last.unlink()
+    hop_columns(spark, links, [0], out, progress=interrupt)
+    assert seen == [1, 2, 3, 3, 4, 5, 6, 7]
+    assert read(tmp_path / "out")[1][:, 0].tolist() == [0, 1, 2, 3, 4, 5, 6]
+    with pytest.raises(InputError, match="exists; pass --force"):
+        hop_columns(spark, links, [1], out)
+    hop_columns(spark, links, [1], out, force=True)
+    assert read(tmp_path / "out")[2] == ["to_1"]
+
+
+def test_what_cannot_be_asked(spark: SparkSession, tmp_path: Path) -> None:
+    from psgnn.distances.spark import hop_columns, read_links
+
+    path = write(tmp_path / "e.parquet", np.array([[0, 1], [1, 2]]))
+    with pytest.raises(InputError, match=r"cannot read .* as Parquet"):
+        read_links(spark, str(tmp_path / "nothing.parquet"))
+    with pytest.raises(InputError, match="name two of them with --columns"):
+        read_links(spark, path, ("source", "to"))
+    links = read_links(spark, path, ("target", "source"))
+    for anchors in ([], [1, 1], list(range(5000))):
+        with pytest.raises(InputError, match="1 to 4096 different anchors"):
+            hop_columns(spark, links, anchors, str(tmp_path / "out"))
+    with pytest.raises(InputError, match="no node '7'"):
+        hop_columns(spark, links, [0, 7], str(tmp_path / "out"))
+
+
+def test_both_engines_of_the_command_agree(run: Run, spark: SparkSession, tmp_path: Path) -> None:
+    edges = np.array(nx.connected_caveman_graph(5, 6).edges).T
+    write(tmp_path / "e.parquet", edges)
+    Path("anchors.txt").write_text("0\n7\n29\n")
+    base = ("distances", "e.parquet", "--anchor-file", "anchors.txt", "--json")
+    code, out, err = run(*base, "--out", "here.parquet")
+    assert code == 0, err
+    assert json.loads(out) == {
+        "graph": "e.parquet", "out": "here.parquet", "engine": "numba", "nodes": 30, "anchors": 3,
+    }  # fmt: skip
+    code, out, err = run(*base, "--out", "there", "--engine", "spark", "--master", "local[2]")
+    assert code == 0, err
+    assert json.loads(out)["levels"] >= 3
+    here = pl.read_parquet("here.parquet").with_columns(pl.col("node").cast(pl.Int64)).sort("node")
+    there = pl.read_parquet("there/*.parquet").sort("node")
+    assert there.cast(dict(here.schema)).equals(here)
