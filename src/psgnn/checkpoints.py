@@ -11,8 +11,10 @@ import torch
 from psgnn import runs
 from psgnn.errors import InputError
 from psgnn.heldout import HELD_OUT
+from psgnn.io import TEMPORARY
 from psgnn.nn.choices import AnyChoice, choice_of, choice_tensors
 
+RUN_FILES = (runs.RECORD, runs.STATE, runs.CONFIG, runs.WEIGHTS, runs.GRAPH, HELD_OUT)
 NUMBERS = ("epoch", "best_epoch", "improved_epoch", "best_value", "seconds")
 
 
@@ -39,7 +41,8 @@ def open_run(
     if (folder / runs.RECORD).exists():
         raise InputError(f"{folder} holds a finished run; choose another --out or pass --force to replace it")
     if not (folder / runs.STATE).exists():
-        if folder.exists() and any(folder.iterdir()):
+        # Files of a run that was killed while it wrote them, before any checkpoint: it begins anew.
+        if folder.exists() and not all(_is_ours(path.name) for path in folder.iterdir()):
             raise InputError(f"{folder} is not empty and holds no run of psgnn; choose another --out")
         folder.mkdir(parents=True, exist_ok=True)
         return State()
@@ -50,6 +53,11 @@ def open_run(
             "repeat its command to resume it, choose another --out, or pass --force to replace it"
         )
     return _load_state(tensors, metadata, model, optimizer)
+
+
+def _is_ours(name: str) -> bool:
+    """Whether a file of this name is a part of a run, or of one that was being written."""
+    return name in RUN_FILES or name.startswith(TEMPORARY)
 
 
 def _difference(before: Any, now: dict[str, Any]) -> str:
@@ -109,5 +117,5 @@ def _load_state(
 def remove_run(folder: Path) -> None:
     """Remove the files of a run, and nothing else; an empty folder stays."""
     runs.check_folder(folder)
-    for name in (runs.RECORD, runs.STATE, runs.CONFIG, runs.WEIGHTS, runs.GRAPH, HELD_OUT):
+    for name in RUN_FILES:
         (folder / name).unlink(missing_ok=True)

@@ -48,6 +48,7 @@ __all__ = [
 ]
 
 PathLike: TypeAlias = "str | os.PathLike[str]"
+TEMPORARY = ".psgnn-"  # how files begin that are not written to their end
 MOST_NAMED = 5  # columns that were left out
 OUTPUT_SUFFIXES = (".csv", ".tsv", ".parquet", ".npz")
 
@@ -276,7 +277,7 @@ def atomic_write(path: PathLike, *, force: bool = False) -> Iterator[Path]:
     with _writing(path):
         target = Path(path).expanduser().resolve()
         _check_target(target, force)
-        temporary = target.with_name(f".psgnn-{secrets.token_hex(8)}{target.suffix}")
+        temporary = target.with_name(f"{TEMPORARY}{secrets.token_hex(8)}{target.suffix}")
         temporary.touch(exist_ok=False)
         try:
             yield temporary

@@ -58,8 +58,8 @@ class Result:
         self.model.eval()
         if not isinstance(self.model.encoder, ChannelEncoder):
             h: torch.Tensor = self.model(self.view, self.choice)
-            return h
-        blocks = torch.split(torch.arange(self.view.union.num_nodes, device=self.view.x.device), NODE_BLOCK)
+            return h.cpu()
+        blocks = torch.split(torch.arange(self.view.union.num_nodes), NODE_BLOCK)
         return self._in_blocks(self.model.encoder, blocks, "embedding", show_progress)
 
     @torch.no_grad()
@@ -77,7 +77,7 @@ class Result:
             raise InputError(f"pairs name nodes {int(pairs.min())}..{int(pairs.max())} of 0..{count - 1}")
         self.model.eval()
         if not isinstance(self.model.encoder, ChannelEncoder):
-            return self.model.predict(self.view, self.choice, pairs)
+            return self.model.predict(self.view, self.choice, pairs.to(self.view.x.device)).cpu()
         blocks = torch.split(pairs, PAIR_BLOCK, dim=1)
         return self._in_blocks(self.model.predict, blocks, "scoring pairs", show_progress)
 
@@ -85,7 +85,9 @@ class Result:
         self, part: Callable[..., torch.Tensor], blocks: Sequence[torch.Tensor], what: str, show: bool
     ) -> torch.Tensor:
         """All blocks one after another, with a bar; numbers do not depend on whether it is shown."""
-        return torch.cat([part(self.view, self.choice, block) for block in progress(blocks, what, show=show)])
+        device = self.view.x.device
+        shown = progress(blocks, what, show=show)
+        return torch.cat([part(self.view, self.choice, block.to(device)).cpu() for block in shown])
 
     @torch.no_grad()
     def on(self, graphs: list[Data]) -> Result:

@@ -10,11 +10,14 @@ RUN/state.safetensors      where training stands, until it has ended
 
 from __future__ import annotations
 
+import fcntl
 import hashlib
 import json
+import os
 import platform
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -50,6 +53,25 @@ def check_folder(folder: Path) -> None:
     for part in (folder, *folder.parents):
         if part.exists() and not part.is_dir():
             raise InputError(f"{part} is a file, and a run needs a folder; choose another --out")
+
+
+@contextmanager
+def alone_in(folder: Path) -> Iterator[None]:
+    """Alone in the folder of a run, which is made; the lock ends with the process, however that ends."""
+    check_folder(folder)
+    folder.mkdir(parents=True, exist_ok=True)
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        os.close(handle)
+        raise InputError(
+            f"another process is at work in {folder}; wait for it or choose another --out"
+        ) from None
+    try:
+        yield
+    finally:
+        os.close(handle)
 
 
 def write_text(path: Path, text: str) -> None:

@@ -6,7 +6,7 @@ import math
 import resource
 import time
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -18,6 +18,8 @@ from threadpoolctl import threadpool_limits
 from psgnn import runs
 from psgnn.checkpoints import State, open_run, remove_run, save_state
 from psgnn.console import Bar
+from psgnn.devices import pick_device
+from psgnn.distributed import Team, joined
 from psgnn.errors import InputError
 from psgnn.heldout import part_of, write_held_out
 from psgnn.metrics import METRICS, auc_standard_error, evaluate
@@ -32,11 +34,15 @@ from psgnn.tensorboard import write_tensorboard
 
 __all__ = ["Result", "fit", "load", "remove_run"]
 
+CPU, ALONE = torch.device("cpu"), Team()
 CHECKPOINT_SECONDS = 20.0
 ONE_THREAD_NODES = 10_000
 MOST_WATCHED_PAIRS = 20_000
 MOST_STEP_PAIRS = 32_768
 MOST_STEPS = 1500
+MOST_MEASURED_PAIRS, MOST_EMBEDDED_PAIRS = 400_000, 200_000  # of more, a random part says as much
+# A fold of a large graph takes a minute to measure and a gigabyte to keep: few are used, one after the other.
+LARGE_NODES, LARGE_FOLDS = 100_000, 3
 MOST_TRACED_ANCHORS = 1000
 
 
@@ -50,6 +56,7 @@ def fit(
     progress: bool = False,
     tensorboard: str | Path | None = None,
     command: str | None = None,
+    device: str = "cpu",
 ) -> Result:
     """Train a model on a task.
 
@@ -68,15 +75,22 @@ def fit(
         progress: show a bar with loss, validation AUC and time left.
         tensorboard: a folder for TensorBoard's events.
         command: what a person typed to train the model, for the record.
+        device: ``cpu``, ``cuda``, ``mps``, or ``auto`` for a GPU where there is one.
+
+    Under torchrun all processes of the job train one model (`psgnn.distributed`); the first one writes.
     """
     folder = None if out is None else Path(out)
-    trainer = _Trainer(model, task, epochs or _steps(model.config, task), seed, command)
-    state = trainer.open(folder) if folder is not None else State()
-    with _fitting_threads(trainer.view):
-        trainer.run(state, folder, progress)
-        result = trainer.finish(state, folder)
-    if tensorboard is not None:
-        write_tensorboard(tensorboard, result.history)
+    where = pick_device(device)
+    with joined(where) as team, ExitStack() as held:
+        if folder is not None and team.leads:
+            held.enter_context(runs.alone_in(folder))
+        trainer = _Trainer(model, task, epochs or _steps(model.config, task), seed, command, where, team)
+        state = trainer.open(folder) if folder is not None else State()
+        with _fitting_threads(trainer.view):
+            trainer.run(state, folder, progress)
+            result = trainer.finish(state, folder)
+        if tensorboard is not None and team.leads:
+            write_tensorboard(tensorboard, result.history)
     return result
 
 
@@ -95,16 +109,24 @@ def _fitting_threads(view: View) -> Iterator[None]:
 
 class _Trainer:
     def __init__(
-        self, model: PositionModel, task: Task, epochs: int, seed: int, command: str | None = None
+        self,
+        model: PositionModel,
+        task: Task,
+        epochs: int,
+        seed: int,
+        command: str | None = None,
+        device: torch.device = CPU,
+        team: Team = ALONE,
     ) -> None:
         if model.config.in_channels != features(task.graphs).size(1):
             raise InputError(
                 f"the model expects {model.config.in_channels} features, the task's graphs have "
                 f"{features(task.graphs).size(1)}; build the model for this task"
             )
-        self.model, self.task, self.epochs, self.seed = model, task, epochs, seed
-        self.config, self.command = model.config, command
-        self.view = View(task.union, features(task.graphs))
+        self.model, self.task, self.epochs, self.seed = model.to(device), task, epochs, seed
+        self.config, self.command, self.device, self.team = model.config, command, device, team
+        self.view = View(task.union, features(task.graphs).to(device))
+        self.loss = team.share(model.loss, model)
         self.optimizer = torch.optim.AdamW(
             model.parameters(), lr=self.config.lr, weight_decay=self.config.weight_decay
         )
@@ -125,11 +147,17 @@ class _Trainer:
         return {"config": config, "split": self.task.digest, "seed": self.seed, "epochs": self.epochs}
 
     def open(self, folder: Path) -> State:
-        """The state of the run in the folder, or of a new one."""
-        return open_run(folder, self._identity, self.model, self.optimizer)
+        """The state of the run in the folder, or of a new one; the first process makes the folder."""
+        if not self.team.leads:
+            self.team.wait()
+        state = open_run(folder, self._identity, self.model, self.optimizer)
+        if self.team.leads:
+            self.team.wait()
+        return state
 
-    def _save(self, folder: Path, state: State) -> None:
-        save_state(folder, state, self._identity, self.model, self.optimizer)
+    def _save(self, folder: Path | None, state: State) -> None:
+        if folder is not None and self.team.leads:
+            save_state(folder, state, self._identity, self.model, self.optimizer)
 
     def _evidence(self) -> list[Evidence]:
         """Every training pair once, in the graph that hides it if need be, for anchors that are learnt beforehand."""
@@ -158,11 +186,12 @@ class _Trainer:
                             state.epoch,
                             f"loss {loss:.3f}, validation {self.task.headline} {state.best_value:.4f}",
                         )
-                    if folder is not None and time.perf_counter() - saved > CHECKPOINT_SECONDS:
+                    if time.perf_counter() - saved > CHECKPOINT_SECONDS:
                         self._save(folder, state)
                         saved = time.perf_counter()
-            except KeyboardInterrupt:
-                if folder is not None:
+            except (KeyboardInterrupt, RuntimeError) as error:
+                # A step changes the weights at its end, so these are whole, whatever has broken off.
+                if isinstance(error, KeyboardInterrupt) or self.team.size > 1:
                     self._save(folder, state)
                 raise
 
@@ -185,7 +214,7 @@ class _Trainer:
             group["lr"] = self.config.lr * (one_cycle(epoch / self.epochs) if self.config.one_cycle else 1.0)
         losses, log_probs = [], []
         for choice in self._choices(view, generator, 1 - epoch / self.epochs):
-            losses.append(self.model.loss(view, choice, pairs, labels))
+            losses.append(self.loss(view, choice, pairs, labels))
             log_probs.append(None if choice is None else choice.log_prob)
         total = torch.stack(losses).mean()
         if log_probs[0] is not None:
@@ -193,7 +222,7 @@ class _Trainer:
         self.optimizer.zero_grad(set_to_none=True)
         total.backward()  # type: ignore[no-untyped-call]
         self.optimizer.step()
-        return float(torch.stack(losses).mean().detach())
+        return float(self.team.mean(torch.stack(losses).mean().detach()))
 
     def _choices(
         self, view: View, generator: torch.Generator, exploration: float
@@ -205,7 +234,8 @@ class _Trainer:
     def _batch(self, epoch: int, rng: np.random.Generator) -> tuple[View, torch.Tensor, torch.Tensor]:
         size = _step_pairs(self.config, self.task)
         whole = self.config.batch == "all" and size == self.task.train.labels.numel()
-        return self._pairs(epoch, rng, None if whole else size)
+        view, pairs, labels = self._pairs(epoch, rng, None if whole else size)
+        return view, pairs.to(self.device), labels.to(self.device)
 
     def _pairs(
         self, epoch: int, rng: np.random.Generator, size: int | None
@@ -217,10 +247,11 @@ class _Trainer:
                 return self.view, split.pairs, split.labels
             some = self._from_every_graph(size, rng)
             return self.view, split.pairs[:, some], split.labels[some]
-        positives, view = split.pairs[:, split.labels == 1], self.view
         if self.hides:
             # Deviates: the paper scores training edges on a graph that contains them.
-            positives, view = self._fold(self._filled_folds[epoch % len(self._filled_folds)])
+            positives, view = self._fold(self._fold_of_step(epoch))
+        else:
+            positives, view = self._positives, self.view
         if size is not None:
             count = max(size // (1 + self.config.negatives), 1)
             positives = positives[:, torch.from_numpy(rng.integers(positives.size(1), size=count))]
@@ -230,6 +261,10 @@ class _Trainer:
             negatives = split.pairs[:, split.labels == 0]
         labels = torch.cat([torch.ones(positives.size(1)), torch.zeros(negatives.size(1))])
         return view, torch.cat([positives, negatives], dim=1), labels
+
+    @cached_property
+    def _positives(self) -> torch.Tensor:
+        return self.task.train.pairs[:, self.task.train.labels == 1]
 
     def _from_every_graph(self, size: int, rng: np.random.Generator) -> torch.Tensor:
         """Places of random training pairs, as many from each graph: AUC is the mean over the graphs."""
@@ -246,11 +281,25 @@ class _Trainer:
     def _filled_folds(self) -> list[int]:
         """Folds with something to predict; of few training edges, some have nothing."""
         assert isinstance(self.task, LinkPrediction)
-        return [f for f in range(self.task.folds) if self.task.fold(f).positives.numel()]
+        wanted = range(LARGE_FOLDS if self._large else self.task.folds)
+        return [f for f in wanted if self.task.fold(f).positives.numel()]
+
+    @property
+    def _large(self) -> bool:
+        return self.view.union.num_nodes >= LARGE_NODES
+
+    def _fold_of_step(self, step: int) -> int:
+        """Folds take turns; those of a large graph have their part of training each."""
+        folds = self._filled_folds
+        return folds[
+            min(step * len(folds) // self.epochs, len(folds) - 1) if self._large else step % len(folds)
+        ]
 
     def _fold(self, f: int) -> tuple[torch.Tensor, View]:
         assert isinstance(self.task, LinkPrediction)
         if f not in self._folds:
+            if self._large:
+                self._folds.clear()
             fold = self.task.fold(f)
             self._folds[f] = fold.positives, self.view.without(fold.union)
         return self._folds[f]
@@ -263,6 +312,7 @@ class _Trainer:
         self.model.eval()
         choice = self.fixed or self.model.pick(self.view)
         metrics = self._measure(self.watched, choice, dict.fromkeys(["auc", "ap", self.task.headline]))
+        metrics = self.team.agree(metrics)
         state.history.append({"epoch": state.epoch, "loss": loss, **metrics, **self._moving_anchors(choice)})
         value = metrics[self.task.headline]
         if value > state.best_value:
@@ -304,21 +354,25 @@ class _Trainer:
         self, split: Split, choice: AnyChoice | None, metrics: Iterable[str] = METRICS
     ) -> dict[str, float]:
         self.model.eval()
-        return evaluate(split, self.model.predict(self.view, choice, split.pairs).numpy(), tuple(metrics))
+        scores = self.model.predict(self.view, choice, split.pairs.to(self.device))
+        return evaluate(split, scores.cpu().numpy(), tuple(metrics))
 
     @torch.no_grad()
     def _measure_embedding(self, choice: AnyChoice | None) -> dict[str, float] | None:
         """How well the embeddings alone rank the test pairs, where scores rest on more."""
         if self.model.embedding_decoder is None:
             return None
-        h = self.model(self.view, choice)
-        return evaluate(self.task.test, self.model.embedding_score(h, self.task.test.pairs).numpy())
+        test = part_of(self.task.test, MOST_EMBEDDED_PAIRS, self.seed)
+        scores = self.model.predict_embedded(self.view, choice, test.pairs.to(self.device))
+        return evaluate(test, scores.cpu().numpy())
 
     def finish(self, state: State, folder: Path | None) -> Result:
         """Go back to the best epoch and read the test pairs, once."""
         self.model.load_state_dict(state.best_weights)
-        val = self._measure(self.task.val, state.best_choice)
-        test = self._measure(self.task.test, state.best_choice)
+        val, test = (
+            self._measure(part_of(split, MOST_MEASURED_PAIRS, self.seed), state.best_choice)
+            for split in (self.task.val, self.task.test)
+        )
         embedding_test = self._measure_embedding(state.best_choice)
         names = names_of(self.task.graphs)
         result = Result(
@@ -326,9 +380,10 @@ class _Trainer:
             _hidden_links(self.task),
         )  # fmt: skip
         result.record.update(self._record(state, result))
-        if folder is not None:
+        if folder is not None and self.team.leads:
             write_held_out(folder, self.task, self.seed)
             save_run(folder, result)
+        self.team.wait()
         return result
 
     def _record(self, state: State, result: Result) -> dict[str, Any]:
@@ -374,6 +429,8 @@ def _step_pairs(config: ModelConfig, task: Task) -> int:
 def _steps(config: ModelConfig, task: Task) -> int:
     """The epochs of the settings, or more where so many small steps would not see all the training pairs."""
     if config.batch == "all":
+        return config.epochs
+    if task.union.num_nodes >= LARGE_NODES:
         return config.epochs
     passes = math.ceil(config.passes * task.train.labels.numel() / _step_pairs(config, task))
     return max(config.epochs, min(passes, MOST_STEPS))

@@ -62,6 +62,9 @@ def train_command(
             help="Start from random weights, or from those that come with psgnn (psgnn, link task).",
         ),
     ] = None,
+    device: Annotated[
+        str, typer.Option("--device", metavar="auto|cpu|cuda|mps", help="Where the network is trained.")
+    ] = "auto",
     negatives: Negatives = None,
     options: Annotated[
         list[str] | None,
@@ -86,10 +89,11 @@ def train_command(
     """
     from psgnn.compare import make_task
     from psgnn.console import print_json, print_table, set_verbosity
+    from psgnn.distributed import LostWorkerError, place
     from psgnn.nn import build_model
     from psgnn.training import fit, remove_run
 
-    set_verbosity(quiet=quiet or as_json, verbose=verbose)
+    set_verbosity(quiet=quiet or as_json or place()[0] > 0, verbose=verbose)
     chosen = dict(parse_setting(text) for text in options or [])
     if anchors is not None:
         chosen["anchors"] = parse_anchors(anchors)
@@ -104,7 +108,7 @@ def train_command(
     if out is None:
         log.info("the model will not be kept; --out FOLDER keeps it, for predict, embed and report")
     built = build_model(model, split, preset, seed, **chosen)
-    if out is not None and force:
+    if out is not None and force and place()[0] == 0:
         remove_run(out)
     try:
         result = fit(
@@ -113,14 +117,22 @@ def train_command(
             epochs=epochs,
             seed=seed,
             out=out,
-            progress=not quiet,
+            progress=not quiet and place()[0] == 0,
             tensorboard=tensorboard,
             command=shlex.join(["psgnn", *sys.argv[1:]]),
+            device=device,
         )
+    except LostWorkerError as error:
+        kept = (
+            "nothing is kept" if out is None else f"the run in {out} is kept, and the same command resumes it"
+        )
+        fail(f"{error}; {kept}")
     except KeyboardInterrupt:
         if out is None:
             raise
         fail(f"interrupted; the run in {out} is kept, and the same command resumes it", 130)
+    if place()[0] > 0:  # the first process of a job speaks for all
+        return
     if as_json:
         print_json({"graph": graph, "out": None if out is None else str(out), **result.record})
         return

@@ -53,8 +53,8 @@ class ChannelEncoder(nn.Module):
         traits = None if self.traits is None else self.traits(positions, nodes).relu()
         if self.channel_part is not None:
             anchors = anchors_of_a_step(positions, MOST_TRAINING_ANCHORS if self.training else None)
-            rows = torch.from_numpy(positions.channels).to(nodes.device)[nodes[:, None], anchors]  # [n, K, C]
-            z = self.channel_part(rows)
+            rows = torch.from_numpy(positions.channels)[nodes.cpu()[:, None], anchors]  # [n, K, C]
+            z = self.channel_part(rows.to(nodes.device))
             if self.trait_part is not None:
                 z = z + self.trait_part(traits)[:, None]
             blocks.append((self.out(z) * _shares(positions, nodes, anchors)[:, :, None]).flatten(1))
@@ -75,13 +75,13 @@ class ChannelEncoder(nn.Module):
 def _shares(positions: Positions, nodes: torch.Tensor, anchors: torch.Tensor) -> torch.Tensor:
     r""":math:`1 / \sqrt{K}` for those anchors that a node's graph has and 0 for padding, ``[n, K]``."""
     counts = torch.from_numpy(positions.counts).to(nodes.device)[positions.view.graph[nodes], None]
-    present = anchors < counts
+    present = anchors.to(nodes.device) < counts
     return present / present.sum(dim=1, keepdim=True).clamp_min(1).sqrt()
 
 
 def _places(positions: Positions, nodes: torch.Tensor) -> list[torch.Tensor]:
     """Unit vectors along the smoothed spectral rows of the nodes, one ``[n, r]`` for each time of heat."""
-    rows = torch.from_numpy(positions.basis).to(nodes.device)[nodes]
+    rows = torch.from_numpy(positions.basis)[nodes.cpu()].to(nodes.device)
     values = positions.values[positions.view.union.graph_of[nodes.cpu().numpy()]]
     found = []
     for time in HEATS:

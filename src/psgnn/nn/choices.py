@@ -71,11 +71,11 @@ class Choice:
 
     def listed(self) -> list[int]:
         """Anchors of all graphs, union ids."""
-        return [v for row in self.nodes.tolist() for v in row if v >= 0]
+        return [v for row in self.nodes.cpu().tolist() for v in row if v >= 0]
 
     def per_graph(self, view: View) -> list[list[int]]:
         """Anchors of each graph, union ids."""
-        return [[v for v in row if v >= 0] for row in self.nodes.tolist()]
+        return [[v for v in row if v >= 0] for row in self.nodes.cpu().tolist()]
 
 
 @dataclass(frozen=True)

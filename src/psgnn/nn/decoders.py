@@ -126,13 +126,14 @@ class SetDecoder(PairDecoder):
 
     def _pooled(self, positions: Positions, pairs: torch.Tensor) -> list[torch.Tensor]:
         """Mean and maximum of phi over the anchors, ``[P, R]`` each."""
-        channels = torch.from_numpy(positions.channels).to(pairs.device)
+        channels = torch.from_numpy(positions.channels)
         counts = torch.from_numpy(positions.counts).to(pairs.device)[positions.view.graph[pairs[0]]]
         kept = min(int((1 - self.anchor_dropout) * channels.size(1)) + 1, MOST_TRAINING_ANCHORS)
-        anchors = anchors_of_a_step(positions, kept if self.training else None).to(pairs.device)
-        a, b = (channels[nodes[:, None], anchors] for nodes in pairs)  # [P, K, C]
+        anchors = anchors_of_a_step(positions, kept if self.training else None)
+        # Rows of the pairs alone go to the device, not the table.
+        a, b = (channels[nodes[:, None], anchors].to(pairs.device) for nodes in pairs.cpu())  # [P, K, C]
         phi = self.phi(torch.cat([(a - b).abs(), a * b, a + b], dim=2))  # type: ignore[misc]
-        present = (anchors < counts[:, None])[:, :, None]
+        present = (anchors.to(pairs.device) < counts[:, None])[:, :, None]
         phi = phi * present  # it is not negative, so zero changes no maximum
         return [phi.sum(dim=1) / present.sum(dim=1).clamp_min(1), phi.amax(dim=1)]
 

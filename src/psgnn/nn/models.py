@@ -92,6 +92,13 @@ class PositionModel(nn.Module):
         blocks = torch.split(pairs, PAIR_BLOCK, dim=1)
         return torch.cat([self.score(view, choice, block) for block in blocks])
 
+    @torch.no_grad()
+    def predict_embedded(self, view: View, choice: AnyChoice | None, pairs: torch.Tensor) -> torch.Tensor:
+        """Logits ``[P]`` from the embeddings alone, of which only those of a block of pairs are in memory at once."""
+        decoder = self.embedding_decoder or self.decoder
+        blocks = torch.split(pairs, PAIR_BLOCK, dim=1)
+        return torch.cat([decoder(*self._ends(view, choice, block)) for block in blocks])
+
     def embedding_score(self, h: torch.Tensor, pairs: torch.Tensor) -> torch.Tensor:
         """Logits ``[P]`` of pairs ``[2, P]`` from the embeddings ``h [N, d]`` alone: their dot product or distance."""
         decoder = self.embedding_decoder or self.decoder

@@ -22,11 +22,20 @@ from psgnn.nn.structure import STRUCTURAL_FEATURES, structural_features
 from psgnn.nn.subsets import KSubset
 from psgnn.nn.view import View
 
+MOST_ROWS = 40_000_000  # pairs of a node and an anchor of one graph, with log^2 N anchors
+
 
 def counts(view: View, k: int | str) -> IntArray:
-    """K of every graph, ``[G]``; of several graphs, those with fewer nodes than asked give all of them."""
+    """K of every graph, ``[G]``; of several graphs, those with fewer nodes than asked give all of them.
+
+    log^2 N anchors of very large graphs would not fit memory: there, as many as `MOST_ROWS` allows, log N at least.
+    """
     if isinstance(k, str) or view.union.num_graphs == 1:
-        return np.array([anchor_count(int(size), k) for size in view.union.sizes])
+        found = np.array([anchor_count(int(size), k) for size in view.union.sizes])
+        if k == "log2":
+            fewest = np.array([anchor_count(int(size), "log") for size in view.union.sizes])
+            found = np.minimum(found, np.maximum(fewest, MOST_ROWS // view.union.sizes))
+        return found
     return np.minimum(k, view.union.sizes)
 
 

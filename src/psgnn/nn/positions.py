@@ -22,6 +22,7 @@ DIFFUSION_STEPS = (2, 4)
 MOST_TRAINING_ANCHORS = 32  # that a network sees in one step
 FARTHEST_FROM_MEAN = 6.0  # standard deviations, beyond which networks see a measured number cut off
 FLOOR = 1e-6  # the smallest probability that is told apart from none
+BLOCK = 2**16
 ROLES = (
     "log degree", "mean log degree of neighbours", "log of two-step walks", "clustering", "share of leaves around",
     "log size of the component", "share of the component", "no link", "log of three-step walks",
@@ -112,11 +113,13 @@ def measure_channels(view: View, nodes: IntArray, parts: Parts) -> tuple[npt.NDA
     channels = np.empty((*hops.shape, len(parts.channels)), np.float32)
     columns = iter(range(channels.shape[2]))
     if parts.hops:
-        reached = hops >= 0
         # Unreachable is one farther than anything that can be reached.
         far = 1 + np.maximum.reduceat(hops.max(axis=1), union.ptr[:-1])[union.graph_of, None]
-        channels[:, :, next(columns)] = np.where(reached, 1 / (1 + np.maximum(hops, 0)), 0)
-        channels[:, :, next(columns)] = np.where(reached, hops, far)
+        near, apart = next(columns), next(columns)
+        for rows in _blocks(union.num_nodes):
+            reached = hops[rows] >= 0
+            channels[rows, :, near] = np.where(reached, 1 / (1 + np.maximum(hops[rows], 0)), 0)
+            channels[rows, :, apart] = np.where(reached, hops[rows], far[rows])
     flows = [oracle.pagerank(nodes, restart=restart) for restart in RESTARTS if parts.pagerank]
     flows += oracle.diffusion(nodes, steps=DIFFUSION_STEPS) if parts.diffusion else []
     for flow in flows:
@@ -143,12 +146,19 @@ def _standardise(channels: Floats, counts: IntArray, union: Union) -> None:
     entries = (counts * union.sizes)[:, None]
     for power in (1, 2):  # first the mean, then the variance
         channels[padding] = 0
-        sums = np.einsum("nkc->nc", channels**power, dtype=np.float64)
+        sums = np.empty((channels.shape[0], channels.shape[2]))
+        for rows in _blocks(channels.shape[0]):
+            sums[rows] = np.einsum("nkc->nc", channels[rows] ** power, dtype=np.float64)
         moment = (np.add.reduceat(sums, union.ptr[:-1]) / entries)[union.graph_of, None].astype(np.float32)
         if power == 1:
             channels -= moment
         else:
             channels /= np.sqrt(moment + np.float32(1e-8))
+
+
+def _blocks(num_nodes: int) -> list[slice]:
+    """Rows that are worked on at once, so that what is in between takes little memory."""
+    return [slice(start, start + BLOCK) for start in range(0, num_nodes, BLOCK)]
 
 
 def _largest_around(adjacency: Adjacency) -> npt.NDArray[np.float64]:

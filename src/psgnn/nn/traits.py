@@ -37,6 +37,6 @@ class TraitEncoder(nn.Module):
 
     def forward(self, positions: Positions, nodes: torch.Tensor) -> torch.Tensor:
         """Encodings of some nodes, ``[P, R]``."""
-        traits = (positions.traits.to(nodes.device)[nodes] - self.mean) / self.deviation
+        traits = (positions.traits[nodes.cpu()].to(nodes.device) - self.mean) / self.deviation
         encoded: torch.Tensor = self.mlp(traits.clamp(-FARTHEST_FROM_MEAN, FARTHEST_FROM_MEAN))
         return encoded

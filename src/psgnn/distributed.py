@@ -1,0 +1,125 @@
+"""Several processes that train one model: each scores its part of a step's pairs, and gradients are averaged.
+
+``torchrun --nproc-per-node 2 -m psgnn train ...`` starts them; alone, a process is a team of one.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any
+
+import torch
+from torch import distributed, nn
+
+from psgnn.errors import PsgnnError
+
+PATIENCE = timedelta(minutes=30)  # that one process waits for the others
+Loss = Callable[..., torch.Tensor]
+
+
+class LostWorkerError(PsgnnError):
+    """Another process of the team is gone."""
+
+
+@dataclass(frozen=True)
+class Team:
+    """The processes of a job: this one is number ``rank`` of ``size``."""
+
+    rank: int = 0
+    size: int = 1
+
+    @property
+    def leads(self) -> bool:
+        """Whether this process writes and prints for all."""
+        return self.rank == 0
+
+    def part(self, count: int) -> slice:
+        """The part of `count` things that is this process's own; parts differ by one at most."""
+        return slice(self.rank * count // self.size, (self.rank + 1) * count // self.size)
+
+    def share(self, loss: Loss, module: nn.Module) -> Loss:
+        """The loss of this process's part of some pairs, whose gradients are those of all pairs.
+
+        `loss` takes a view, a choice, pairs ``[2, P]`` and labels ``[P]``, and is a mean over the pairs.
+        """
+        if self.size == 1:
+            return loss
+        # Models may leave some of their weights out of a step.
+        together = nn.parallel.DistributedDataParallel(_Called(module, loss), find_unused_parameters=True)
+
+        def shared(view: Any, choice: Any, pairs: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
+            own = self.part(labels.numel())
+            weight = (own.stop - own.start) * self.size / labels.numel()
+            found: torch.Tensor = together(view, choice, pairs[:, own], labels[own]) * weight
+            return found
+
+        return shared
+
+    def mean(self, value: torch.Tensor) -> torch.Tensor:
+        """The mean over the processes of a number."""
+        if self.size == 1:
+            return value
+        total = value.detach().clone()
+        distributed.all_reduce(total)
+        return total / self.size
+
+    def agree(self, document: Any) -> Any:
+        """What the first process has, so that all decide alike."""
+        if self.size == 1:
+            return document
+        box = [document]
+        distributed.broadcast_object_list(box, src=0)
+        return box[0]
+
+    def wait(self) -> None:
+        """Until all are here."""
+        if self.size > 1:
+            distributed.barrier()
+
+
+class _Called(nn.Module):
+    """A function of a module as a module: what is called is its loss."""
+
+    def __init__(self, module: nn.Module, loss: Loss) -> None:
+        super().__init__()
+        self.module, self._loss = module, loss
+
+    def forward(self, *arguments: Any) -> torch.Tensor:
+        """The loss."""
+        return self._loss(*arguments)
+
+
+def place() -> tuple[int, int]:
+    """The number of this process and of all of them, as torchrun says."""
+    if not distributed.is_torchelastic_launched():
+        return 0, 1
+    return int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
+
+
+@contextmanager
+def joined(device: torch.device) -> Iterator[Team]:
+    """This process as a part of its job; a worker that is lost ends it with `LostWorkerError`."""
+    rank, size = place()
+    if size == 1:
+        yield Team()
+        return
+    distributed.init_process_group("nccl" if device.type == "cuda" else "gloo", timeout=PATIENCE)
+    try:
+        yield Team(rank, size)
+    except RuntimeError as error:
+        # gloo and nccl say it in many ways, and nothing else in a step talks to others.
+        if isinstance(error, PsgnnError) or not _is_about_others(error):
+            raise
+        reason = " ".join(str(error).split())[:120]
+        raise LostWorkerError(f"another process of the job is gone ({reason})") from error
+    finally:
+        distributed.destroy_process_group()
+
+
+def _is_about_others(error: RuntimeError) -> bool:
+    words = ("gloo", "nccl", "peer", "socket", "connection", "timed out")
+    return any(word in str(error).lower() for word in words)

@@ -1,0 +1,188 @@
+"""Several processes train one model, devices, and one process at a time in a run's folder."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+import torch
+
+import psgnn
+import psgnn.training as training
+from far_device import FAR, Far, FarDevice
+from psgnn.devices import pick_device
+from psgnn.distributed import Team
+from psgnn.errors import InputError
+from psgnn.nn import MODELS, build_model
+from psgnn.tasks import LinkPrediction
+from psgnn.training import fit
+
+# Dropout draws its masks in each process by itself, so results agree to the last digits without it alone.
+SETTINGS = (
+    "--set",
+    "communities=6",
+    "--set",
+    "size=8",
+    "--epochs",
+    "40",
+    "--option",
+    "dropout=0.0",
+    "--option",
+    "eval_every=10",
+)
+
+
+def command(processes: int, *arguments: str) -> list[str]:
+    start = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node", str(processes)]
+    return [sys.executable, *(start if processes > 1 else []), "-m", "psgnn", *arguments]
+
+
+def run(processes: int, folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
+    return subprocess.run(
+        command(processes, *arguments),
+        cwd=folder,
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("model", ["psgnn", "agnn"])
+def test_two_processes_train_what_one_does(tmp_path: Path, model: str) -> None:
+    records = []
+    for processes in (1, 2):
+        out = f"run-{processes}"
+        done = run(
+            processes, tmp_path, "train", "communities", *SETTINGS, "--model", model, "--out", out, "--json"
+        )
+        assert done.returncode == 0, done.stderr
+        records.append(json.loads(done.stdout))  # one document, whatever the number of processes
+    one, two = records
+    assert two["test"]["auc"] == pytest.approx(one["test"]["auc"], abs=0.01)
+    for before, after in zip(one["history"], two["history"], strict=True):
+        assert after["loss"] == pytest.approx(before["loss"], rel=1e-3)
+    pairs = torch.triu_indices(48, 48, 1)
+    scores = [psgnn.load(tmp_path / f"run-{processes}").score(pairs) for processes in (1, 2)]
+    torch.testing.assert_close(scores[1], scores[0], atol=2e-2, rtol=2e-2)
+
+
+@pytest.mark.slow
+def test_a_killed_worker_ends_the_job_and_the_run_resumes(tmp_path: Path) -> None:
+    arguments = ("train", "communities", "--epochs", "3000", "--option", "patience=3000", "--out", "run")
+    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
+    job = subprocess.Popen(
+        command(2, *arguments),
+        cwd=tmp_path,
+        env=environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        workers = _workers(job.pid)
+        time.sleep(6)
+        os.kill(workers[-1], signal.SIGKILL)
+        _, err = job.communicate(timeout=120)
+    finally:
+        job.kill()
+    assert job.returncode != 0
+    assert "Signal 9" in err or "SIGKILL" in err or "is gone" in err
+    assert not (tmp_path / "run" / "record.json").exists()
+    for worker in workers:
+        assert not Path(f"/proc/{worker}").exists() or _is_zombie(worker)
+
+
+def _workers(parent: int) -> list[int]:
+    """The two processes that torchrun has started, once they run psgnn."""
+    for _ in range(300):
+        listed = subprocess.run(
+            ["ps", "-o", "pid=,args=", "--ppid", str(parent)], capture_output=True, text=True
+        ).stdout
+        found = [int(line.split()[0]) for line in listed.splitlines() if "psgnn train" in line]
+        if len(found) == 2:
+            return found
+        time.sleep(0.2)
+    raise AssertionError(f"torchrun started {listed}")
+
+
+def _is_zombie(process: int) -> bool:
+    return " Z " in Path(f"/proc/{process}/stat").read_text()
+
+
+@pytest.mark.parametrize(("count", "size"), [(10, 3), (7, 7), (2, 4), (1, 1)])
+def test_parts_are_a_partition(count: int, size: int) -> None:
+    parts = [range(count)[Team(rank, size).part(count)] for rank in range(size)]
+    assert [i for part in parts for i in part] == list(range(count))
+    assert max(map(len, parts)) - min(map(len, parts)) <= 1
+
+
+# One process at a time
+
+
+def test_a_folder_is_trained_in_by_one_process(tmp_path: Path) -> None:
+    from psgnn.runs import alone_in
+
+    task = LinkPrediction(psgnn.load_dataset("communities", communities=3, size=6))
+    with alone_in(tmp_path / "run"), pytest.raises(InputError, match="another process is at work in"):
+        fit(build_model("gcn", task), task, epochs=2, out=tmp_path / "run")
+    fit(build_model("gcn", task), task, epochs=2, out=tmp_path / "run")
+
+
+# Devices
+
+
+def test_devices_that_are_not_there() -> None:
+    assert pick_device("cpu").type == "cpu"
+    with pytest.raises(InputError, match="did you mean 'cuda'"):
+        pick_device("cuda0")
+    if not torch.cuda.is_available():
+        with pytest.raises(InputError, match="no cuda device here"):
+            pick_device("cuda")
+
+
+def test_auto_takes_a_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    monkeypatch.setenv("LOCAL_RANK", "1")
+    assert pick_device("auto") == torch.device("cuda", 1)
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    monkeypatch.setattr(torch.backends.mps, "is_available", lambda: True)
+    assert pick_device("auto") == torch.device("mps")
+
+
+@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize("preset", ["best", "paper"])
+def test_nothing_stays_behind_on_the_cpu(name: str, preset: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A whole training on a device that is not there: an operation on tensors of two devices is an error."""
+    task = LinkPrediction(psgnn.load_dataset("communities", communities=3, size=6))
+    near = fit(build_model(name, task, preset, hidden=8), task, epochs=6)
+    monkeypatch.setattr(training, "pick_device", lambda _: FAR)
+    torch.__future__.set_swap_module_params_on_conversion(True)
+    try:
+        with FarDevice():
+            model = build_model(name, task, preset, hidden=8)
+            far = fit(model, task, epochs=6, device="cuda")
+            scores, embeddings = far.score(task.test.pairs), far.embed()
+    finally:
+        torch.__future__.set_swap_module_params_on_conversion(False)
+    assert all(isinstance(parameter, Far) for parameter in model.parameters())
+    assert isinstance(far.view.x, Far)
+    # Elsewhere the messages of anchors are added up in another order than by the kernels of the CPU.
+    torch.testing.assert_close(scores, near.score(task.test.pairs), atol=1e-3, rtol=1e-3)
+    torch.testing.assert_close(embeddings, near.embed(), atol=1e-3, rtol=1e-3)
+
+
+def test_what_stayed_behind_is_found() -> None:
+    with FarDevice():
+        far = torch.ones(3).to(FAR)
+        assert (far + far).cpu().tolist() == [2, 2, 2]
+        with pytest.raises(AssertionError, match="stayed on the CPU"):
+            far + torch.ones(3)
