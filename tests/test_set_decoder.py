@@ -13,6 +13,8 @@ from sklearn.metrics import roc_auc_score
 from torch_geometric.data import Data
 
 import psgnn
+import psgnn.nn.pickers as pickers
+import psgnn.nn.positions as positions_module
 import psgnn.training as training
 from conftest import data_of
 from psgnn.nn import Choice, View, build_model, view_of
@@ -376,3 +378,67 @@ def test_a_batch_of_labelled_pairs_is_shared_evenly_by_the_graphs() -> None:
         (u, v): y for u, v, y in zip(*task.train.pairs.tolist(), task.train.labels.tolist(), strict=True)
     }
     assert [known[pair] for pair in zip(*pairs.tolist(), strict=True)] == labels.tolist()
+
+
+# Large graphs, on small ones
+
+
+def test_large_graphs_use_few_folds_one_after_the_other(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(training, "LARGE_NODES", 10)
+    task = link_task()
+    trainer = training._Trainer(build_model("psgnn", task, hidden=8), task, 9, 0)
+    assert [trainer._fold_of_step(step) for step in range(9)] == [0, 0, 0, 1, 1, 1, 2, 2, 2]
+    for step in range(9):
+        trainer._epoch(step)
+        assert list(trainer._folds) == [step // 3]
+    whole = train(task, epochs=9)
+    step = training._Trainer._epoch
+
+    def interrupt(self: Any, epoch: int) -> float:
+        if epoch == 5:
+            raise KeyboardInterrupt
+        return step(self, epoch)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(training._Trainer, "_epoch", interrupt)
+        with pytest.raises(KeyboardInterrupt):
+            train(task, epochs=9, out=tmp_path / "run")
+    resumed = train(task, epochs=9, out=tmp_path / "run")
+    pairs = all_pairs(32)
+    assert torch.equal(resumed.score(pairs), whole.score(pairs))
+
+
+def test_metrics_of_many_pairs_are_those_of_a_part(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(training, "MOST_MEASURED_PAIRS", 10)
+    monkeypatch.setattr(training, "MOST_EMBEDDED_PAIRS", 8)
+    sizes = []
+    measure = training.evaluate
+
+    def counting(split: Any, scores: Any, *arguments: Any) -> dict[str, float]:
+        sizes.append(len(scores))
+        return measure(split, scores, *arguments)
+
+    monkeypatch.setattr(training, "evaluate", counting)
+    task = link_task()
+    assert task.test.labels.numel() > 10
+    train(task, epochs=2)
+    assert sizes[-3:] == [10, 10, 8]
+
+
+def test_log2_anchors_of_a_large_graph_fit_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    view = view_of([data_of(nx.path_graph(256))])
+    assert pickers.counts(view, "log2").tolist() == [64]
+    monkeypatch.setattr(pickers, "MOST_ROWS", 256 * 20)
+    assert pickers.counts(view, "log2").tolist() == [20]
+    monkeypatch.setattr(pickers, "MOST_ROWS", 256)
+    assert pickers.counts(view, "log2").tolist() == pickers.counts(view, "log").tolist() == [8]
+    assert pickers.counts(view, 100).tolist() == [100]
+
+
+def test_positions_do_not_depend_on_the_blocks_they_are_made_in(monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = positions_of(view_of([data_of(RANDOM), data_of(BROKEN)]), anchors([0, 5], [20, 22]), Parts())
+    monkeypatch.setattr(positions_module, "BLOCK", 7)
+    parts = positions_of(view_of([data_of(RANDOM), data_of(BROKEN)]), anchors([0, 5], [20, 22]), Parts())
+    assert np.array_equal(parts.channels, whole.channels)

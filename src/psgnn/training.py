@@ -42,7 +42,7 @@ MOST_STEP_PAIRS = 32_768
 MOST_STEPS = 1500
 MOST_MEASURED_PAIRS, MOST_EMBEDDED_PAIRS = 400_000, 200_000  # of more, a random part says as much
 # A fold of a large graph takes a minute to measure and a gigabyte to keep: few are used, one after the other.
-LARGE_NODES, LARGE_FOLDS = 100_000, 3
+LARGE_NODES, LARGE_FOLDS, MOST_WATCHED_LARGE = 100_000, 3, 5000
 MOST_TRACED_ANCHORS = 1000
 
 
@@ -132,7 +132,7 @@ class _Trainer:
         )
         self.hides = self.config.hide_positives and isinstance(task, LinkPrediction)
         # A training run looks at the validation pairs many times.
-        self.watched = part_of(task.val, MOST_WATCHED_PAIRS, seed)
+        self.watched = part_of(task.val, MOST_WATCHED_LARGE if self._large else MOST_WATCHED_PAIRS, seed)
         self._folds: dict[int, tuple[torch.Tensor, View]] = {}
         if isinstance(model.picker, LearnedPicker):
             model.picker.learn(

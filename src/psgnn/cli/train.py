@@ -162,7 +162,8 @@ def compare_command(
         str, typer.Option("--models", help="'all', 'none', or names with commas, such as psgnn,psgnn/paper.")
     ] = "all",
     peers: Annotated[
-        str, typer.Option("--peers", help="'all', 'none', or names with commas: methods of other people.")
+        str,
+        typer.Option("--peers", help="'all', 'none', or names with commas: node2vec, boosting, best-column."),
     ] = "none",
     ablate: Annotated[
         bool, typer.Option("--ablate", help="Compare psgnn with itself, one part switched off at a time.")

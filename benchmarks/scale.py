@@ -1,0 +1,171 @@
+"""Growth: time by stage and memory of link prediction on graphs that double from 10,000 nodes on.
+
+    python benchmarks/scale.py [--largest NODES] [--json FILE]
+
+Each size runs in a process of its own. ``power-law`` has ten links a node, of which six are within groups of about a
+thousand; ``road`` is a grid with a fifth of its links missing. Anchors are log2 N, steps have 2048 pairs. Exponents are
+slopes of log time over log nodes, of the four largest sizes.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import resource
+import subprocess
+import sys
+import time
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+SMALLEST, LARGEST = 10_000, 640_000
+KINDS = ("power-law", "road")
+STAGES = ("read", "split", "anchors", "hops", "positions", "steps", "scores")
+STEPS, SCORED = 20, 20_000
+FITTED = 4  # sizes, the largest
+
+
+def write_graph(kind: str, nodes: int, path: Path) -> int:
+    """Write an edge list of about so many nodes, and give the number of its lines."""
+    rng = np.random.default_rng(nodes)
+    if kind == "road":
+        side = int(np.sqrt(nodes))
+        index = np.arange(side * side).reshape(side, side)
+        pairs = [(index[1:], index[:-1]), (index[:, 1:], index[:, :-1])]
+        us, vs = (np.concatenate([pair[i].ravel() for pair in pairs]) for i in (0, 1))
+        kept = rng.random(us.size) < 0.8
+        us, vs = us[kept], vs[kept]
+    else:
+        links = 10 * nodes
+        weights = np.cumsum((np.arange(1, nodes + 1) / nodes) ** -0.6)
+        us, vs = (np.searchsorted(weights, rng.random(links) * weights[-1]) for _ in range(2))
+        inside = rng.random(links) < 0.6
+        vs[inside] = np.minimum(
+            us[inside] // 1000 * 1000 + rng.integers(1000, size=int(inside.sum())), nodes - 1
+        )
+    names = rng.permutation(nodes)
+    pl.DataFrame({"source": names[us], "target": names[vs]}).write_parquet(path)
+    return int(us.size)
+
+
+def measure(path: str) -> dict[str, Any]:
+    """The stages of one graph, in this process."""
+    import psgnn
+    from psgnn.nn import build_model
+    from psgnn.nn.positions import positions_of
+    from psgnn.training import CPU, _Trainer
+
+    seconds: dict[str, float] = {}
+    last = time.perf_counter()
+
+    def lap(stage: str) -> None:
+        nonlocal last
+        now = time.perf_counter()
+        seconds[stage] = round(now - last, 3)
+        last = now
+
+    graph = psgnn.read_graph(path)
+    lap("read")
+    task = psgnn.LinkPrediction([graph], seed=0)
+    lap("split")
+    model = build_model("psgnn", task, anchors="log")
+    trainer = _Trainer(model, task, 600, 0, None, CPU)
+    lap("anchors")
+    assert trainer.fixed is not None
+    trainer.view.oracle.hops(trainer.fixed.nodes.numpy())
+    lap("hops")
+    positions_of(trainer.view, trainer.fixed, model.encoder.parts)
+    lap("positions")
+    trainer._fold(0)
+    trainer._epoch(0)  # measures the fold
+    last = time.perf_counter()
+    for step in range(1, STEPS + 1):
+        trainer._epoch(step if trainer._large else step * 10)
+    lap("steps")
+    model.eval()
+    model.predict(trainer.view, trainer.fixed, task.test.pairs[:, :SCORED])
+    lap("scores")
+    memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    return {
+        "nodes": int(graph.num_nodes),
+        "edges": int(graph.num_edges) // 2,
+        "seconds": seconds,
+        "memory_mb": round(memory),
+    }
+
+
+def run(largest: int) -> list[dict[str, Any]]:
+    """All kinds and sizes, each in a process of its own; a first one, which compiles the kernels, does not count."""
+    rows = []
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / "graph.parquet"
+        write_graph("power-law", 2000, path)
+        _in_process(path)
+        for kind in KINDS:
+            nodes = SMALLEST
+            while nodes <= largest:
+                write_graph(kind, nodes, path)
+                rows.append({"kind": kind, **_in_process(path)})
+                print(json.dumps(rows[-1]), file=sys.stderr, flush=True)
+                nodes *= 2
+    return rows
+
+
+def _in_process(path: Path) -> dict[str, Any]:
+    done = subprocess.run(
+        [sys.executable, __file__, "--one", str(path)], capture_output=True, text=True, check=True
+    )
+    found: dict[str, Any] = json.loads(done.stdout)
+    return found
+
+
+def exponent(rows: list[dict[str, Any]], values: list[float]) -> float:
+    """The slope of log value over log nodes of the largest sizes."""
+    nodes = np.log([row["nodes"] for row in rows[-FITTED:]])
+    return float(np.polyfit(nodes, np.log(np.maximum(values[-FITTED:], 1e-3)), 1)[0])
+
+
+def markdown(rows: list[dict[str, Any]]) -> str:
+    """The tables of docs/performance.md."""
+    parts = []
+    for kind in KINDS:
+        own = [row for row in rows if row["kind"] == kind]
+        if not own:
+            continue
+        lines = [
+            f"| {kind}: nodes | edges | {' | '.join(STAGES)} | peak memory |",
+            "| ---: | ---: |" + " ---: |" * (len(STAGES) + 1),
+        ]
+        for row in own:
+            times = " | ".join(f"{row['seconds'][stage]:.2f}" for stage in STAGES)
+            lines.append(f"| {row['nodes']:,} | {row['edges']:,} | {times} | {row['memory_mb']:,} MB |")
+        slopes = [exponent(own, [row["seconds"][stage] for row in own]) for stage in STAGES]
+        memory = exponent(own, [float(row["memory_mb"]) for row in own])
+        lines.append(f"| *exponent* | | {' | '.join(f'{slope:.2f}' for slope in slopes)} | {memory:.2f} |")
+        parts.append("\n".join(lines))
+    return "\n\n".join(parts) + "\n"
+
+
+def main() -> None:
+    """Measure, print JSON on stdout and tables on stderr."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--largest", type=int, default=LARGEST, help="nodes of the largest graph")
+    parser.add_argument("--json", type=Path, help="also write the results here")
+    parser.add_argument("--one", help=argparse.SUPPRESS)
+    arguments = parser.parse_args()
+    if arguments.one:
+        print(json.dumps(measure(arguments.one)))
+        return
+    results = {"rows": run(arguments.largest)}
+    print(json.dumps(results, indent=2))
+    print(markdown(results["rows"]), file=sys.stderr)
+    if arguments.json:
+        arguments.json.write_text(json.dumps(results, indent=2) + "\n")
+
+
+if __name__ == "__main__":
+    main()
