@@ -20,7 +20,9 @@ ROOT = Path(__file__).resolve().parent.parent
 
 
 def benchmark(name: str) -> ModuleType:
-    """A benchmark script as a module."""
+    """A benchmark script as a module; some import others."""
+    if str(ROOT / "benchmarks") not in sys.path:
+        sys.path.append(str(ROOT / "benchmarks"))
     spec = importlib.util.spec_from_file_location(name, ROOT / "benchmarks" / f"{name}.py")
     if spec is None or spec.loader is None:
         raise SystemExit(f"benchmarks/{name}.py is missing")

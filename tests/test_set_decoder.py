@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from pathlib import Path
 from typing import Any
 
@@ -390,9 +391,15 @@ def test_large_graphs_use_few_folds_one_after_the_other(
     task = link_task()
     trainer = training._Trainer(build_model("psgnn", task, hidden=8), task, 9, 0)
     assert [trainer._fold_of_step(step) for step in range(9)] == [0, 0, 0, 1, 1, 1, 2, 2, 2]
+    measured = []
     for step in range(9):
         trainer._epoch(step)
-        assert list(trainer._folds) == [step // 3]
+        ((f, (_, view)),) = trainer._folds.items()
+        assert f == step // 3
+        if not measured or measured[-1]() is not view.positions[1]:  # type: ignore[index]
+            measured.append(weakref.ref(view.positions[1]))  # type: ignore[index]
+    del view
+    assert [positions() is None for positions in measured] == [True, True, False]
     whole = train(task, epochs=9)
     step = training._Trainer._epoch
 

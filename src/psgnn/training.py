@@ -299,6 +299,8 @@ class _Trainer:
         assert isinstance(self.task, LinkPrediction)
         if f not in self._folds:
             if self._large:
+                for _, view in self._folds.values():
+                    view.forget()
                 self._folds.clear()
             fold = self.task.fold(f)
             self._folds[f] = fold.positives, self.view.without(fold.union)

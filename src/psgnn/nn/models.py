@@ -79,9 +79,9 @@ class PositionModel(nn.Module):
         """Logits ``[P]`` of the pairs ``[2, P]``."""
         scores: torch.Tensor
         if isinstance(self.decoder, PairDecoder):
-            scores = self.decoder(self._positions(view, choice), pairs)
+            scores = self.decoder(self.positions(view, choice), pairs)
         else:
-            scores = self.decoder(*self._ends(view, choice, pairs))
+            scores = self.decoder(*self.ends(view, choice, pairs))
         return scores
 
     @torch.no_grad()
@@ -97,7 +97,7 @@ class PositionModel(nn.Module):
         """Logits ``[P]`` from the embeddings alone, of which only those of a block of pairs are in memory at once."""
         decoder = self.embedding_decoder or self.decoder
         blocks = torch.split(pairs, PAIR_BLOCK, dim=1)
-        return torch.cat([decoder(*self._ends(view, choice, block)) for block in blocks])
+        return torch.cat([decoder(*self.ends(view, choice, block)) for block in blocks])
 
     def embedding_score(self, h: torch.Tensor, pairs: torch.Tensor) -> torch.Tensor:
         """Logits ``[P]`` of pairs ``[2, P]`` from the embeddings ``h [N, d]`` alone: their dot product or distance."""
@@ -110,12 +110,12 @@ class PositionModel(nn.Module):
         """Binary cross-entropy of the scores; with a set decoder, that of the embeddings is added."""
         entropy = nn.functional.binary_cross_entropy_with_logits
         if isinstance(self.decoder, PairDecoder):
-            scores = self.decoder.member_scores(self._positions(view, choice), pairs)
+            scores = self.decoder.member_scores(self.positions(view, choice), pairs)
             loss = entropy(scores, labels[:, None].expand_as(scores))
         else:
             loss = entropy(self.score(view, choice, pairs), labels)
         if self.embedding_decoder is not None:
-            loss = loss + entropy(self.embedding_decoder(*self._ends(view, choice, pairs)), labels)
+            loss = loss + entropy(self.embedding_decoder(*self.ends(view, choice, pairs)), labels)
         return loss
 
     def calibrate(self, view: View, choice: AnyChoice | None, pairs: torch.Tensor) -> None:
@@ -126,14 +126,15 @@ class PositionModel(nn.Module):
         if self.config.init == "pretrained":
             return
         if isinstance(self.encoder, ChannelEncoder):
-            self.encoder.calibrate(self._positions(view, choice))
+            self.encoder.calibrate(self.positions(view, choice))
         if isinstance(self.decoder, PairDecoder):
-            self.decoder.calibrate(self._positions(view, choice), pairs)
+            self.decoder.calibrate(self.positions(view, choice), pairs)
 
-    def _positions(self, view: View, choice: AnyChoice | None) -> Positions:
+    def positions(self, view: View, choice: AnyChoice | None) -> Positions:
+        """What is measured about the nodes of a view, where the encoder reads channels."""
         return positions_of(view, choice, self.encoder.parts)  # type: ignore[arg-type]
 
-    def _ends(
+    def ends(
         self, view: View, choice: AnyChoice | None, pairs: torch.Tensor
     ) -> tuple[torch.Tensor, torch.Tensor]:
         """Embeddings of the first and of the second nodes of the pairs; only theirs, where the encoder can."""

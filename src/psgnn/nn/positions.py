@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -9,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
+from psgnn.distances.oracle import DistanceOracle
 from psgnn.distances.propagation import Floats, spread
 from psgnn.graph import Adjacency, IntArray, Union
 from psgnn.heuristics.kernels import triangles
@@ -120,12 +122,18 @@ def measure_channels(view: View, nodes: IntArray, parts: Parts) -> tuple[npt.NDA
             reached = hops[rows] >= 0
             channels[rows, :, near] = np.where(reached, 1 / (1 + np.maximum(hops[rows], 0)), 0)
             channels[rows, :, apart] = np.where(reached, hops[rows], far[rows])
-    flows = [oracle.pagerank(nodes, restart=restart) for restart in RESTARTS if parts.pagerank]
-    flows += oracle.diffusion(nodes, steps=DIFFUSION_STEPS) if parts.diffusion else []
-    for flow in flows:
+    for flow in _flows(oracle, nodes, parts):
         flow += np.float32(FLOOR)
-        channels[:, :, next(columns)] = np.log(flow)
+        channels[:, :, next(columns)] = np.log(flow, out=flow)
     return hops, channels
+
+
+def _flows(oracle: DistanceOracle, nodes: IntArray, parts: Parts) -> Iterator[Floats]:
+    """PageRank and diffusion from the anchors, ``[N, K]`` each, one after the other."""
+    for restart in RESTARTS if parts.pagerank else ():
+        yield oracle.pagerank(nodes, restart=restart)
+    if parts.diffusion:
+        yield from oracle.diffusion(nodes, steps=DIFFUSION_STEPS)
 
 
 def _measure(view: View, nodes: IntArray, parts: Parts) -> Positions:

@@ -32,6 +32,11 @@ class View:
         self.context: tuple[Any, Any] | None = None  # kept by psgnn.nn.context
         self.picked: dict[Any, Any] = {}  # kept by psgnn.nn.pickers
 
+    def forget(self) -> None:
+        """Drop what was measured. It refers to the view, so without this memory is freed when Python comes to it."""
+        self.structure = self.positions = self.context = None
+        self.picked = {}
+
     @property
     def has_features(self) -> bool:
         """Whether the nodes carry features; a single column is the constant that stands for none."""

@@ -23,7 +23,7 @@ from psgnn.nn.decoders import ContextDecoder
 from psgnn.nn.models import PositionModel, model_of
 from psgnn.nn.weights import SUFFIX, feature_definition, parse_weights, read_weights
 from psgnn.pretraining.corpus import CHECKED, Lesson, make_corpus
-from psgnn.runs import STATE, write_tensors
+from psgnn.runs import STATE, alone_in, write_tensors
 from psgnn.training import CHECKPOINT_SECONDS, one_cycle
 from psgnn.zeroshot import Pretrained, from_weights
 
@@ -59,25 +59,28 @@ def pretrain(
     threads = torch.get_num_threads()
     torch.set_num_threads(1)  # in one order, so that the same seed gives the same weights
     try:
-        with torch.random.fork_rng(devices=[]):
-            lesson = _Pretraining(seed, graphs, steps, without, show_progress)
-            return lesson.run(folder, show_progress)
+        with torch.random.fork_rng(devices=[]), alone_in(folder):
+            return _Pretraining(seed, graphs, steps, without).run(folder, show_progress)
     finally:
         torch.set_num_threads(threads)
 
 
 class _Pretraining:
-    def __init__(
-        self, seed: int, graphs: int, steps: int, without: Sequence[str], show_progress: bool
-    ) -> None:
+    def __init__(self, seed: int, graphs: int, steps: int, without: Sequence[str]) -> None:
         config = make_config("psgnn", "link", 1, "best", seed, init="pretrained")
         self.model: PositionModel = model_of(config)
         assert isinstance(self.model.decoder, ContextDecoder)
         self.decoder = self.model.decoder
-        self.seed, self.steps = seed, steps
+        self.seed, self.steps, self.graphs, self.without = seed, steps, graphs, without
         made = {"seed": seed, "graphs": graphs, "steps": steps, "without": sorted(without)}
         self.identity: dict[str, Any] = {**made, "features": feature_definition()}
-        corpus = make_corpus(self.model, graphs, seed, without=without, show_progress=show_progress)
+        self.optimizer = torch.optim.AdamW(self.model.parameters(), lr=LR, weight_decay=config.weight_decay)
+
+    def _prepare(self, show_progress: bool) -> None:
+        """Draw the graphs and measure them."""
+        corpus = make_corpus(
+            self.model, self.graphs, self.seed, without=self.without, show_progress=show_progress
+        )
         self.checked = corpus[CHECKED - 1 :: CHECKED]
         self.lessons = [lesson for i, lesson in enumerate(corpus) if i % CHECKED != CHECKED - 1]
         self.kept = [lesson for lesson in self.lessons if lesson.view is not None]
@@ -86,11 +89,11 @@ class _Pretraining:
         self.labels = torch.cat([lesson.labels for lesson in self.lessons])
         sizes = torch.tensor([lesson.labels.numel() for lesson in self.lessons])
         self.starts, self.sizes = sizes.cumsum(0) - sizes, sizes
-        self.optimizer = torch.optim.AdamW(self.model.parameters(), lr=LR, weight_decay=config.weight_decay)
 
     def run(self, folder: Path, show_progress: bool) -> Path:
         """Train until the last step and write the weights."""
         state = open_run(folder, self.identity, self.model, self.optimizer)
+        self._prepare(show_progress)
         if state.epoch == 0:
             self._calibrate()
         saved = time.perf_counter()
@@ -117,7 +120,7 @@ class _Pretraining:
 
     def _positions(self, lesson: Lesson) -> Any:
         assert lesson.view is not None
-        return self.model._positions(lesson.view, lesson.choice)
+        return self.model.positions(lesson.view, lesson.choice)
 
     def _step(self, step: int) -> float:
         """One step; its random numbers depend on the seed and the number of the step alone."""
@@ -145,7 +148,7 @@ class _Pretraining:
         assert lesson.view is not None
         assert self.model.embedding_decoder is not None
         some = torch.from_numpy(rng.permutation(lesson.labels.numel())[:EMBEDDED])
-        ends = self.model._ends(lesson.view, lesson.choice, lesson.pairs[:, some])
+        ends = self.model.ends(lesson.view, lesson.choice, lesson.pairs[:, some])
         return binary_cross_entropy_with_logits(self.model.embedding_decoder(*ends), lesson.labels[some])
 
     @torch.no_grad()
