@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import hypothesis
@@ -44,6 +45,15 @@ def random_graphs(draw: st.DrawFn, min_nodes: int = 1, max_nodes: int = 40) -> n
     num_nodes = draw(st.integers(min_nodes, max_nodes))
     density = draw(st.sampled_from([0.0, 0.02, 0.05, 0.1, 0.3, 0.9]))
     return nx.gnp_random_graph(num_nodes, density, seed=draw(st.integers(0, 10_000)))
+
+
+@pytest.fixture(autouse=True)
+def _unchanged_log() -> Iterator[None]:
+    """Commands send the notes of the package elsewhere; the next test gets them as usual."""
+    yield
+    log = logging.getLogger("psgnn")
+    log.handlers, log.propagate = [], True
+    log.setLevel(logging.NOTSET)
 
 
 @pytest.fixture
