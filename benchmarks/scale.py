@@ -80,11 +80,11 @@ def measure(path: str) -> dict[str, Any]:
     lap("hops")
     positions_of(trainer.view, trainer.fixed, model.encoder.parts)
     lap("positions")
-    trainer._fold(0)
+    trainer.batches.fold(0)
     trainer._epoch(0)  # measures the fold
     last = time.perf_counter()
     for step in range(1, STEPS + 1):
-        trainer._epoch(step if trainer._large else step * 10)
+        trainer._epoch(step if trainer.batches.large else step * 10)
     lap("steps")
     model.eval()
     model.predict(trainer.view, trainer.fixed, task.test.pairs[:, :SCORED])

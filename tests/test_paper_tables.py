@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import torch
 
-from psgnn import training
+from psgnn import batches, training
 from psgnn.compare import Method, make_task, measure
 from psgnn.datasets import load_dataset
 from psgnn.errors import InputError
@@ -238,7 +238,7 @@ def test_a_step_on_all_pairs_has_a_bound(monkeypatch: pytest.MonkeyPatch) -> Non
     model = build_model("gcn", task, "paper")
     whole = training._Trainer(model, task, 1, 0)._batch(0, np.random.default_rng(0))[1]
     assert torch.equal(whole, task.train.pairs)
-    monkeypatch.setattr(training, "MOST_STEP_PAIRS", 10)
+    monkeypatch.setattr(batches, "MOST_STEP_PAIRS", 10)
     some = training._Trainer(model, task, 1, 0)._batch(0, np.random.default_rng(0))[1]
     known = {tuple(pair) for pair in task.train.pairs.T.tolist()}
     assert some.size(1) == 10

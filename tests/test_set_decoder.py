@@ -14,6 +14,7 @@ from sklearn.metrics import roc_auc_score
 from torch_geometric.data import Data
 
 import psgnn
+import psgnn.batches as batches
 import psgnn.nn.pickers as pickers
 import psgnn.nn.positions as positions_module
 import psgnn.training as training
@@ -353,14 +354,14 @@ def test_small_batches_see_all_training_pairs(monkeypatch: pytest.MonkeyPatch) -
     task = link_task()
     count = task.train.labels.numel()
     config = build_model("psgnn", task, hidden=8, batch=2).config.model_copy(update={"epochs": 5})
-    assert training._steps(config, task) == count  # two passes of two pairs a step
-    assert training._steps(config.model_copy(update={"epochs": 2 * count}), task) == 2 * count
-    monkeypatch.setattr(training, "MOST_STEPS", 7)
-    assert training._steps(config, task) == 7
+    assert batches.number_of_steps(config, task) == count  # two passes of two pairs a step
+    assert batches.number_of_steps(config.model_copy(update={"epochs": 2 * count}), task) == 2 * count
+    monkeypatch.setattr(batches, "MOST_STEPS", 7)
+    assert batches.number_of_steps(config, task) == 7
     told = build_model("psgnn", task, hidden=8, batch=2, epochs=3)
-    assert training._steps(told.config, task) == 3
+    assert batches.number_of_steps(told.config, task) == 3
     whole = build_model("psgnn", task, hidden=8, batch="all")
-    assert training._steps(whole.config, task) == whole.config.epochs
+    assert batches.number_of_steps(whole.config, task) == whole.config.epochs
 
 
 def test_a_batch_of_labelled_pairs_is_shared_evenly_by_the_graphs() -> None:
@@ -385,16 +386,18 @@ def test_a_batch_of_labelled_pairs_is_shared_evenly_by_the_graphs() -> None:
 
 
 def test_large_graphs_use_few_folds_one_after_the_other(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(training, "LARGE_NODES", 10)
+    monkeypatch.setattr(batches, "LARGE_NODES", 10)
     task = link_task()
-    trainer = training._Trainer(build_model("psgnn", task, hidden=8), task, 9, 0)
-    assert [trainer._fold_of_step(step) for step in range(9)] == [0, 0, 0, 1, 1, 1, 2, 2, 2]
+    with caplog.at_level("INFO", "psgnn"):
+        trainer = training._Trainer(build_model("psgnn", task, hidden=8), task, 9, 0)
+    assert "a large graph: 3 of the folds are used" in caplog.text
+    assert [trainer.batches.fold_of_step(step) for step in range(9)] == [0, 0, 0, 1, 1, 1, 2, 2, 2]
     measured = []
     for step in range(9):
         trainer._epoch(step)
-        ((f, (_, view)),) = trainer._folds.items()
+        ((f, (_, view)),) = trainer.batches.kept.items()
         assert f == step // 3
         if not measured or measured[-1]() is not view.positions[1]:  # type: ignore[index]
             measured.append(weakref.ref(view.positions[1]))  # type: ignore[index]

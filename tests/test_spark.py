@@ -175,6 +175,11 @@ def test_both_engines_of_the_command_agree(run: Run, spark: SparkSession, tmp_pa
     code, out, err = run(*base, "--out", "there", "--engine", "spark", "--master", "local[2]")
     assert code == 0, err
     assert json.loads(out)["levels"] >= 3
+    Path("strange.txt").write_text("0\nanna\n")
+    strange = ("distances", "e.parquet", "--anchor-file", "strange.txt", "--out", "x", "--engine", "spark")
+    code, out, err = run(*strange, "--master", "local[2]")
+    assert (code, out) == (2, "")
+    assert "the graph has no node 'anna'" in err
     here = pl.read_parquet("here.parquet").with_columns(pl.col("node").cast(pl.Int64)).sort("node")
     there = pl.read_parquet("there/*.parquet").sort("node")
     assert there.cast(dict(here.schema)).equals(here)

@@ -112,7 +112,7 @@ def joined(device: torch.device) -> Iterator[Team]:
         yield Team(rank, size)
     except RuntimeError as error:
         # gloo and nccl say it in many ways, and nothing else in a step talks to others.
-        if isinstance(error, PsgnnError) or not _is_about_others(error):
+        if not _is_about_others(error):
             raise
         reason = " ".join(str(error).split())[:120]
         raise LostWorkerError(f"another process of the job is gone ({reason})") from error

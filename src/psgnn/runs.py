@@ -24,14 +24,13 @@ from typing import Any
 
 import numpy as np
 import torch
-from safetensors import SafetensorError
-from safetensors.torch import load, save
 
 from psgnn.errors import InputError
 from psgnn.graph import Adjacency, Union
 from psgnn.io import atomic_write
 from psgnn.nn.config import ModelConfig, check_config
 from psgnn.nn.view import View
+from psgnn.tensors import DAMAGE, pack, unpack
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -82,10 +81,7 @@ def write_text(path: Path, text: str) -> None:
 
 def write_tensors(path: Path, tensors: Mapping[str, torch.Tensor], **metadata: Any) -> None:
     """Write tensors and a JSON document about them, atomically."""
-    content = save(
-        {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()},
-        {"psgnn": json.dumps({"format": FORMAT, **metadata})},
-    )
+    content = pack(tensors, {"format": FORMAT, **metadata})
     with atomic_write(path, force=True) as temporary:
         temporary.write_bytes(content)
 
@@ -94,10 +90,8 @@ def read_tensors(path: Path) -> tuple[dict[str, torch.Tensor], dict[str, Any]]:
     """The tensors of a file and the document about them; no code in a file is ever run."""
     content = _read_bytes(path)
     try:
-        tensors: dict[str, torch.Tensor] = load(content)
-        length = int.from_bytes(content[:8], "little")
-        metadata: dict[str, Any] = json.loads(json.loads(content[8 : 8 + length])["__metadata__"]["psgnn"])
-    except (SafetensorError, ValueError, KeyError, TypeError, RecursionError) as error:
+        tensors, metadata = unpack(content)
+    except DAMAGE as error:
         raise InputError(f"{path} is damaged or not of psgnn ({_one_line(error)}); train again") from None
     _check_format(path, metadata)
     return tensors, metadata

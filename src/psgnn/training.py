@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import logging
 import math
 import resource
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +16,7 @@ import torch
 from threadpoolctl import threadpool_limits
 
 from psgnn import runs
+from psgnn.batches import LARGE_FOLDS, Batches, number_of_steps
 from psgnn.checkpoints import State, open_run, remove_run, save_state
 from psgnn.console import Bar
 from psgnn.devices import pick_device
@@ -25,7 +26,6 @@ from psgnn.heldout import part_of, write_held_out
 from psgnn.metrics import METRICS, auc_standard_error, evaluate
 from psgnn.nn.boosted import Evidence, LearnedPicker
 from psgnn.nn.choices import AnyChoice
-from psgnn.nn.config import ModelConfig
 from psgnn.nn.models import PositionModel
 from psgnn.nn.view import View, features
 from psgnn.results import Result, load, names_of, save_run
@@ -34,15 +34,14 @@ from psgnn.tensorboard import write_tensorboard
 
 __all__ = ["Result", "fit", "load", "remove_run"]
 
+log = logging.getLogger(__name__)
+
 CPU, ALONE = torch.device("cpu"), Team()
 CHECKPOINT_SECONDS = 20.0
 ONE_THREAD_NODES = 10_000
 MOST_WATCHED_PAIRS = 20_000
-MOST_STEP_PAIRS = 32_768
-MOST_STEPS = 1500
 MOST_MEASURED_PAIRS, MOST_EMBEDDED_PAIRS = 400_000, 200_000  # of more, a random part says as much
-# A fold of a large graph takes a minute to measure and a gigabyte to keep: few are used, one after the other.
-LARGE_NODES, LARGE_FOLDS, MOST_WATCHED_LARGE = 100_000, 3, 5000
+MOST_WATCHED_LARGE = 5000
 MOST_TRACED_ANCHORS = 1000
 
 
@@ -84,7 +83,9 @@ def fit(
     with joined(where) as team, ExitStack() as held:
         if folder is not None and team.leads:
             held.enter_context(runs.alone_in(folder))
-        trainer = _Trainer(model, task, epochs or _steps(model.config, task), seed, command, where, team)
+        trainer = _Trainer(
+            model, task, epochs or number_of_steps(model.config, task), seed, command, where, team
+        )
         state = trainer.open(folder) if folder is not None else State()
         with _fitting_threads(trainer.view):
             trainer.run(state, folder, progress)
@@ -130,10 +131,19 @@ class _Trainer:
         self.optimizer = torch.optim.AdamW(
             model.parameters(), lr=self.config.lr, weight_decay=self.config.weight_decay
         )
-        self.hides = self.config.hide_positives and isinstance(task, LinkPrediction)
+        self.batches = Batches(task, self.view, self.config, epochs)
+        if self.batches.large and team.leads:
+            log.info(
+                "a large graph: %d of the folds are used, %d validation pairs are watched, and metrics are those of "
+                "at most %d random pairs",
+                LARGE_FOLDS,
+                MOST_WATCHED_LARGE,
+                MOST_MEASURED_PAIRS,
+            )
         # A training run looks at the validation pairs many times.
-        self.watched = part_of(task.val, MOST_WATCHED_LARGE if self._large else MOST_WATCHED_PAIRS, seed)
-        self._folds: dict[int, tuple[torch.Tensor, View]] = {}
+        self.watched = part_of(
+            task.val, MOST_WATCHED_LARGE if self.batches.large else MOST_WATCHED_PAIRS, seed
+        )
         if isinstance(model.picker, LearnedPicker):
             model.picker.learn(
                 self.view, self._evidence(), _evidence(self.view, task.val.pairs, task.val.labels)
@@ -161,10 +171,8 @@ class _Trainer:
 
     def _evidence(self) -> list[Evidence]:
         """Every training pair once, in the graph that hides it if need be, for anchors that are learnt beforehand."""
-        steps = range(len(self._filled_folds) if self.hides else 1)
-        return [
-            _evidence(*self._pairs(step, np.random.default_rng([self.seed, step, 1]), None)) for step in steps
-        ]
+        streams = (np.random.default_rng([self.seed, step, 1]) for step in range(self.batches.rounds))
+        return [_evidence(*self.batches.pairs(step, rng, None)) for step, rng in enumerate(streams)]
 
     def run(self, state: State, folder: Path | None, progress: bool) -> None:
         """Train until the last epoch or until patience ends."""
@@ -232,79 +240,8 @@ class _Trainer:
         return self.model.explore(view, generator, exploration, self.config.samples)
 
     def _batch(self, epoch: int, rng: np.random.Generator) -> tuple[View, torch.Tensor, torch.Tensor]:
-        size = _step_pairs(self.config, self.task)
-        whole = self.config.batch == "all" and size == self.task.train.labels.numel()
-        view, pairs, labels = self._pairs(epoch, rng, None if whole else size)
+        view, pairs, labels = self.batches.draw(epoch, rng)
         return view, pairs.to(self.device), labels.to(self.device)
-
-    def _pairs(
-        self, epoch: int, rng: np.random.Generator, size: int | None
-    ) -> tuple[View, torch.Tensor, torch.Tensor]:
-        """The graph to see, the pairs to score on it (a random `size` of them, or all), their labels."""
-        split = self.task.train
-        if not isinstance(self.task, LinkPrediction):
-            if size is None:
-                return self.view, split.pairs, split.labels
-            some = self._from_every_graph(size, rng)
-            return self.view, split.pairs[:, some], split.labels[some]
-        if self.hides:
-            # Deviates: the paper scores training edges on a graph that contains them.
-            positives, view = self._fold(self._fold_of_step(epoch))
-        else:
-            positives, view = self._positives, self.view
-        if size is not None:
-            count = max(size // (1 + self.config.negatives), 1)
-            positives = positives[:, torch.from_numpy(rng.integers(positives.size(1), size=count))]
-        if self.config.fresh_negatives or self.hides or size is not None:
-            negatives = self.task.sample_negatives(positives.size(1) * self.config.negatives, rng)
-        else:
-            negatives = split.pairs[:, split.labels == 0]
-        labels = torch.cat([torch.ones(positives.size(1)), torch.zeros(negatives.size(1))])
-        return view, torch.cat([positives, negatives], dim=1), labels
-
-    @cached_property
-    def _positives(self) -> torch.Tensor:
-        return self.task.train.pairs[:, self.task.train.labels == 1]
-
-    def _from_every_graph(self, size: int, rng: np.random.Generator) -> torch.Tensor:
-        """Places of random training pairs, as many from each graph: AUC is the mean over the graphs."""
-        counts = torch.bincount(self.task.train.graph_ids).numpy()
-        graph = rng.choice(np.flatnonzero(counts), size)
-        within = (rng.random(size) * counts[graph]).astype(np.int64)
-        return self._by_graph[torch.from_numpy((np.cumsum(counts) - counts)[graph] + within)]
-
-    @cached_property
-    def _by_graph(self) -> torch.Tensor:
-        return self.task.train.graph_ids.argsort(stable=True)
-
-    @cached_property
-    def _filled_folds(self) -> list[int]:
-        """Folds with something to predict; of few training edges, some have nothing."""
-        assert isinstance(self.task, LinkPrediction)
-        wanted = range(LARGE_FOLDS if self._large else self.task.folds)
-        return [f for f in wanted if self.task.fold(f).positives.numel()]
-
-    @property
-    def _large(self) -> bool:
-        return self.view.union.num_nodes >= LARGE_NODES
-
-    def _fold_of_step(self, step: int) -> int:
-        """Folds take turns; those of a large graph have their part of training each."""
-        folds = self._filled_folds
-        return folds[
-            min(step * len(folds) // self.epochs, len(folds) - 1) if self._large else step % len(folds)
-        ]
-
-    def _fold(self, f: int) -> tuple[torch.Tensor, View]:
-        assert isinstance(self.task, LinkPrediction)
-        if f not in self._folds:
-            if self._large:
-                for _, view in self._folds.values():
-                    view.forget()
-                self._folds.clear()
-            fold = self.task.fold(f)
-            self._folds[f] = fold.positives, self.view.without(fold.union)
-        return self._folds[f]
 
     @torch.no_grad()
     def _validate(self, state: State, loss: float) -> None:
@@ -418,24 +355,6 @@ def _hidden_links(task: Task) -> torch.Tensor:
     if not isinstance(task, LinkPrediction):
         return torch.zeros(2, 0, dtype=torch.long)
     return torch.cat([split.pairs[:, split.labels == 1] for split in (task.val, task.test)], dim=1)
-
-
-def _step_pairs(config: ModelConfig, task: Task) -> int:
-    """How many training pairs a step has. The more there are to learn from, the more of them."""
-    count = task.train.labels.numel()
-    if config.batch == "all":
-        return min(count, MOST_STEP_PAIRS)
-    return min(max(count // 50, 256), 2048) if config.batch == "auto" else config.batch
-
-
-def _steps(config: ModelConfig, task: Task) -> int:
-    """The epochs of the settings, or more where so many small steps would not see all the training pairs."""
-    if config.batch == "all":
-        return config.epochs
-    if task.union.num_nodes >= LARGE_NODES:
-        return config.epochs
-    passes = math.ceil(config.passes * task.train.labels.numel() / _step_pairs(config, task))
-    return max(config.epochs, min(passes, MOST_STEPS))
 
 
 def _evidence(view: View, pairs: torch.Tensor, labels: torch.Tensor) -> Evidence:

@@ -105,30 +105,17 @@ def load_run(
     strict: bool,
 ) -> Result:
     """The result of a run, on its graphs or on those of another name; or pretrained weights on a graph."""
-    if not Path(source).is_dir():
-        return _without_run(source, other, root, settings, columns, pretrained, strict)
-    from psgnn.results import load
-
-    if pretrained is not None or strict:
-        raise InputError(f"--pretrained and --strict go with a graph; {source} is the folder of a run")
-    if other is None and (settings or columns):
-        raise InputError("--set and --columns go with --graph; a run has its own graph")
-    result = load(source)
-    return result if other is None else result.on(load_graphs(other, root, settings, columns=columns))
-
-
-def _without_run(
-    source: str,
-    other: str | None,
-    root: Path | None,
-    settings: list[str] | None,
-    columns: str | None,
-    pretrained: str | None,
-    strict: bool,
-) -> Result:
     from psgnn import zeroshot
     from psgnn.datasets import is_dataset
+    from psgnn.results import load
 
+    if Path(source).is_dir():
+        if pretrained is not None or strict:
+            raise InputError(f"--pretrained and --strict go with a graph; {source} is the folder of a run")
+        if other is None and (settings or columns):
+            raise InputError("--set and --columns go with --graph; a run has its own graph")
+        result = load(source)
+        return result if other is None else result.on(load_graphs(other, root, settings, columns=columns))
     if not Path(source).exists() and not is_dataset(source):
         raise InputError(
             f"{source} is not the folder of a run, a graph file or a dataset; "

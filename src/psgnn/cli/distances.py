@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -77,23 +78,26 @@ def distances_command(
     Example: psgnn distances communities --anchors 8 --out hops.parquet
     """
     from psgnn.console import flush_notes, print_json, set_verbosity
+    from psgnn.io import check_output
 
     set_verbosity(quiet=quiet or as_json, verbose=verbose)
     if engine not in ENGINES:
         raise unknown_name("engine", engine, ENGINES)
     named = None if anchor_file is None else _names(anchor_file)
+    asked = _Asked(out, anchors, method, named, cutoff, seed, force)
     about: dict[str, Any] = {"graph": graph, "out": out, "engine": engine}
     if engine == "spark":
         if settings or root:
             raise InputError("--set and --data go with a dataset; Spark reads a Parquet edge list")
         about |= _by_spark(
-            graph, out, anchors, method, named, cutoff, master, spark, seed, columns, force, not quiet
+            graph, asked, master=master, options=spark, columns=columns, show_progress=not quiet
         )
     else:
         if master or spark:
             raise InputError("--master and --spark go with --engine spark")
+        check_output(out, force=force)
         data = load_graphs(graph, root, settings, columns=columns)
-        about |= _here(data, out, anchors, method, named, cutoff, seed, force)
+        about |= _here(data, asked)
     if as_json:
         print_json(about)
         return
@@ -112,57 +116,55 @@ def _names(path: Path) -> list[str]:
     return names
 
 
-def _here(
-    graphs: list[Data],
-    out: str,
-    anchors: str,
-    method: str,
-    named: list[str] | None,
-    cutoff: int | None,
-    seed: int,
-    force: bool,
-) -> dict[str, int]:
+@dataclass(frozen=True)
+class _Asked:
+    """What both engines are asked: anchors by number and rule, or by name."""
+
+    out: str
+    anchors: str
+    method: str
+    named: list[str] | None
+    cutoff: int | None
+    seed: int
+    force: bool
+
+
+def _here(graphs: list[Data], asked: _Asked) -> dict[str, int]:
     import numpy as np
     import torch
 
     from psgnn.anchors import select_anchors
     from psgnn.distances import shortest_distances
-    from psgnn.io import check_output, write_table
+    from psgnn.io import write_table
 
-    check_output(out, force=force)
     if len(graphs) != 1:
         raise InputError(f"distances are of one graph, found {len(graphs)}")
     (graph,) = graphs
     names = list(graph.node_names)
-    if named is None:
-        chosen = select_anchors(graph, method, parse_anchors(anchors), seed).numpy()
+    if asked.named is None:
+        chosen = select_anchors(graph, asked.method, parse_anchors(asked.anchors), asked.seed).numpy()
     else:
         place = {name: i for i, name in enumerate(names)}
-        unknown = [name for name in named if name not in place]
+        unknown = [name for name in asked.named if name not in place]
         if unknown:
             raise InputError(f"the graph has no node '{unknown[0]}'; name anchors that are in it")
-        chosen = np.array([place[name] for name in named])
+        chosen = np.array([place[name] for name in asked.named])
     found = shortest_distances(
-        graph.edge_index, torch.from_numpy(chosen), num_nodes=len(names), cutoff=cutoff
+        graph.edge_index, torch.from_numpy(chosen), num_nodes=len(names), cutoff=asked.cutoff
     )
     hops = found.numpy()
     table = {"node": names} | {f"to_{names[a]}": hops[:, j] for j, a in enumerate(chosen.tolist())}
-    write_table(out, table, force=force)
+    write_table(asked.out, table, force=asked.force)
     return {"nodes": len(names), "anchors": int(chosen.size)}
 
 
 def _by_spark(
     path: str,
-    out: str,
-    anchors: str,
-    method: str,
-    named: list[str] | None,
-    cutoff: int | None,
+    asked: _Asked,
+    *,
     master: str | None,
     options: list[str] | None,
-    seed: int,
     columns: str | None,
-    force: bool,
     show_progress: bool,
 ) -> dict[str, int]:
     from psgnn.anchors.rules import anchor_count
@@ -172,24 +174,35 @@ def _by_spark(
     pairs = [text.partition("=") for text in options or []]
     if not all(key and equals for key, equals, _ in pairs):
         raise InputError("--spark takes KEY=VALUE, such as spark.executor.memory=8g")
-    if Path(
-        path
-    ).exists():  # Spark may have another working folder, or another file system, than this process
+    out = asked.out
+    # Spark may have another working folder, or another file system, than this process.
+    if Path(path).exists():
         path, out = str(Path(path).resolve()), out if "://" in out else str(Path(out).resolve())
     spark = session(master, {key: value for key, _, value in pairs})
     try:
         links = read_links(spark, path, None if columns is None else two_columns(columns))
         nodes = links.select("a").distinct().count()
-        if named is None:
-            chosen = pick_anchors(links, method, anchor_count(nodes, parse_anchors(anchors)), seed)
+        if asked.named is None:
+            chosen = pick_anchors(
+                links, asked.method, anchor_count(nodes, parse_anchors(asked.anchors)), asked.seed
+            )
         else:
-            integers = dict(links.dtypes)["a"] != "string"
-            chosen = [int(name) for name in named] if integers else list(named)
+            chosen = _of_kind(asked.named, dict(links.dtypes)["a"])
         with Bar("levels", 0, show=show_progress) as bar:
             levels = hop_columns(
-                spark, links, chosen, out, cutoff=cutoff, force=force,
+                spark, links, chosen, out, cutoff=asked.cutoff, force=asked.force,
                 progress=lambda level, reached: bar.update(level, f"level {level} reached {reached} nodes"),
             )  # fmt: skip
     finally:
         spark.stop()
     return {"nodes": nodes, "anchors": len(chosen), "levels": levels}
+
+
+def _of_kind(names: list[str], kind: str) -> list[Any]:
+    """Names of nodes as the column of that type holds them."""
+    if kind == "string":
+        return list(names)
+    for name in names:
+        if not name.removeprefix("-").isdigit():
+            raise InputError(f"the graph has no node '{name}'; its nodes are integers")
+    return [int(name) for name in names]

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from psgnn.cli.arguments import Json, Quiet, Seed, Verbose
+from psgnn.cli.failures import fail
 from psgnn.errors import InputError
 
 
@@ -45,7 +46,7 @@ def pretrain_command(
     Example: psgnn pretrain --out pretrained --check
     """
     from psgnn.console import print_json, set_verbosity
-    from psgnn.pretraining.pretrain import GRAPHS, NAME, STEPS, largest_difference, pretrain
+    from psgnn.pretraining.pretrain import GRAPHS, NAME, STEPS, largest_difference
 
     set_verbosity(quiet=quiet or as_json, verbose=verbose)
     families = () if without is None else tuple(name.strip() for name in without.split(","))
@@ -53,7 +54,7 @@ def pretrain_command(
         raise InputError(
             "--check makes the shipped weights again; it goes without --seed, --graphs, --steps, --without"
         )
-    path = pretrain(
+    path = _pretrained(
         out,
         seed=seed,
         graphs=graphs or GRAPHS,
@@ -77,3 +78,13 @@ def pretrain_command(
             typer.echo(f"they {equal} ({NAME})")
     if difference:
         sys.exit(1)
+
+
+def _pretrained(out: Path, **options: Any) -> Path:
+    """The weights, or one line that says how to go on."""
+    from psgnn.pretraining.pretrain import pretrain
+
+    try:
+        return pretrain(out, **options)
+    except KeyboardInterrupt:
+        fail(f"interrupted; what is in {out} is kept, and the same command goes on with it", 130)

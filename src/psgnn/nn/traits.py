@@ -32,8 +32,12 @@ class TraitEncoder(nn.Module):
 
     def calibrate(self, positions: Positions) -> None:
         """Standardise by the traits of these nodes."""
-        self.mean.copy_(positions.traits.mean(dim=0))
-        self.deviation.copy_(positions.traits.std(dim=0) + 1e-3)
+        self.standardise_by(positions.traits)
+
+    def standardise_by(self, traits: torch.Tensor) -> None:
+        """Standardise by traits ``[N, F]``."""
+        self.mean.copy_(traits.mean(dim=0))
+        self.deviation.copy_(traits.std(dim=0) + 1e-3)
 
     def forward(self, positions: Positions, nodes: torch.Tensor) -> torch.Tensor:
         """Encodings of some nodes, ``[P, R]``."""

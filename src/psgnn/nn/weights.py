@@ -9,13 +9,12 @@ from importlib.resources import files
 from typing import Any
 
 import torch
-from safetensors import SafetensorError
-from safetensors.torch import load
 
 from psgnn.errors import InputError, unknown_name
 from psgnn.nn.context import BINS, LARGEST_RATIO, SHAPE
 from psgnn.nn.positions import DIFFUSION_STEPS, RESTARTS, Parts
 from psgnn.nn.statistics import statistic_names
+from psgnn.tensors import DAMAGE, unpack
 
 WEIGHTS = ("best-link",)
 SUFFIX = ".safetensors"
@@ -41,24 +40,24 @@ def read_weights(name: str) -> Weights:
     """The weights of this name."""
     if name not in WEIGHTS:
         raise unknown_name("pretrained model", name, WEIGHTS)
-    content = files("psgnn").joinpath("weights", name + SUFFIX).read_bytes()
-    return parse_weights(content, name)
+    return parse_weights(_content(name), name)
 
 
 def weights_digest(name: str) -> str:
     """A hash of the file of the weights."""
-    content = files("psgnn").joinpath("weights", name + SUFFIX).read_bytes()
-    return hashlib.sha256(content).hexdigest()[:16]
+    return hashlib.sha256(_content(name)).hexdigest()[:16]
+
+
+def _content(name: str) -> bytes:
+    return files("psgnn").joinpath("weights", name + SUFFIX).read_bytes()
 
 
 def parse_weights(content: bytes, name: str) -> Weights:
     """The weights in the bytes of a file; a file of other features, or a damaged one, is an error."""
     try:
-        tensors: dict[str, torch.Tensor] = load(content)
-        length = int.from_bytes(content[:8], "little")
-        about: dict[str, Any] = json.loads(json.loads(content[8 : 8 + length])["__metadata__"]["psgnn"])
+        tensors, about = unpack(content)
         definition = about["features"]
-    except (SafetensorError, ValueError, KeyError, TypeError, RecursionError) as error:
+    except DAMAGE as error:
         reason = " ".join(str(error).split())[:100]
         raise InputError(f"the weights {name} are damaged ({reason}); install psgnn again") from None
     if definition != feature_definition():

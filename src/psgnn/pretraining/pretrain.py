@@ -17,12 +17,13 @@ from torch.nn.functional import binary_cross_entropy_with_logits
 from psgnn.checkpoints import State, open_run, save_state
 from psgnn.console import Bar
 from psgnn.metrics import roc_auc
+from psgnn.nn.channels import ChannelEncoder
 from psgnn.nn.config import make_config
 from psgnn.nn.context import SHAPE
 from psgnn.nn.decoders import ContextDecoder
 from psgnn.nn.models import PositionModel, model_of
 from psgnn.nn.weights import SUFFIX, feature_definition, parse_weights, read_weights
-from psgnn.pretraining.corpus import CHECKED, Lesson, make_corpus
+from psgnn.pretraining.corpus import CHECKED, make_corpus
 from psgnn.runs import STATE, alone_in, write_tensors
 from psgnn.training import CHECKPOINT_SECONDS, one_cycle
 from psgnn.zeroshot import Pretrained, from_weights
@@ -98,29 +99,33 @@ class _Pretraining:
             self._calibrate()
         saved = time.perf_counter()
         with Bar("pretraining", self.steps, show=show_progress) as bar:
-            while state.epoch < self.steps:
-                loss = self._step(state.epoch)
-                state.epoch += 1
-                if state.epoch % CHECK_EVERY == 0 or state.epoch == self.steps:
-                    state.history.append({"step": state.epoch, "loss": loss, **self.check()})
-                if state.epoch % 20 == 0:
-                    known = state.history[-1]["auc"] if state.history else float("nan")
-                    bar.update(state.epoch, f"loss {loss:.3f}, AUC on other graphs {known:.4f}")
-                if time.perf_counter() - saved > CHECKPOINT_SECONDS:
-                    save_state(folder, state, self.identity, self.model, self.optimizer)
-                    saved = time.perf_counter()
+            try:
+                while state.epoch < self.steps:
+                    loss = self._step(state.epoch)
+                    state.epoch += 1
+                    if state.epoch % CHECK_EVERY == 0 or state.epoch == self.steps:
+                        state.history.append({"step": state.epoch, "loss": loss, **self.check()})
+                    if state.epoch % 20 == 0:
+                        known = state.history[-1]["auc"] if state.history else float("nan")
+                        bar.update(state.epoch, f"loss {loss:.3f}, AUC on other graphs {known:.4f}")
+                    if time.perf_counter() - saved > CHECKPOINT_SECONDS:
+                        self._save(folder, state)
+                        saved = time.perf_counter()
+            except KeyboardInterrupt:
+                self._save(folder, state)
+                raise
         return self._write(folder, state)
+
+    def _save(self, folder: Path, state: State) -> None:
+        save_state(folder, state, self.identity, self.model, self.optimizer)
 
     def _calibrate(self) -> None:
         self.decoder.standardise_by(self.statistics, torch.stack([lesson.shape for lesson in self.lessons]))
-        traits = self.model.encoder.traits
-        rows = torch.cat([self._positions(lesson).traits for lesson in self.kept])
-        traits.mean.copy_(rows.mean(dim=0))  # type: ignore[union-attr,operator]
-        traits.deviation.copy_(rows.std(dim=0) + 1e-3)  # type: ignore[union-attr,operator]
-
-    def _positions(self, lesson: Lesson) -> Any:
-        assert lesson.view is not None
-        return self.model.positions(lesson.view, lesson.choice)
+        views = [(lesson.view, lesson.choice) for lesson in self.kept if lesson.view is not None]
+        encoder = self.model.encoder
+        assert isinstance(encoder, ChannelEncoder)
+        assert encoder.traits is not None
+        encoder.traits.standardise_by(torch.cat([self.model.positions(*each).traits for each in views]))
 
     def _step(self, step: int) -> float:
         """One step; its random numbers depend on the seed and the number of the step alone."""
