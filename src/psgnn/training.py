@@ -129,7 +129,10 @@ class _Trainer:
         self.view = View(task.union, features(task.graphs).to(device))
         self.loss = team.share(model.loss, model)
         self.optimizer = torch.optim.AdamW(
-            model.parameters(), lr=self.config.lr, weight_decay=self.config.weight_decay
+            model.parameters(),
+            lr=self.config.lr,
+            weight_decay=self.config.weight_decay,
+            fused=device.type == "cpu",
         )
         self.batches = Batches(task, self.view, self.config, epochs)
         if self.batches.large and team.leads:
@@ -214,7 +217,7 @@ class _Trainer:
     def _epoch(self, epoch: int) -> float:
         """One step; its random numbers depend on the seed and the number of the epoch alone."""
         stream = int(np.random.SeedSequence([self.seed, epoch]).generate_state(1, np.uint64)[0] >> 1)
-        torch.manual_seed(stream)
+        _seed_torch(stream, self.device)
         generator = torch.Generator().manual_seed(stream ^ 1)
         view, pairs, labels = self._batch(epoch, np.random.default_rng([self.seed, epoch]))
         self.model.train()
@@ -359,6 +362,14 @@ def _hidden_links(task: Task) -> torch.Tensor:
 
 def _evidence(view: View, pairs: torch.Tensor, labels: torch.Tensor) -> Evidence:
     return Evidence(view, pairs.numpy(), labels.double().numpy())
+
+
+def _seed_torch(seed: int, device: torch.device) -> None:
+    if device.type == "cpu":
+        # torch.manual_seed notes the call and its traceback for every GPU that might come to be used: a millisecond.
+        torch.default_generator.manual_seed(seed)
+    else:
+        torch.manual_seed(seed)
 
 
 def one_cycle(progress: float) -> float:

@@ -9,6 +9,7 @@ from torch import nn
 
 from psgnn.nn.context import SHAPE, context_columns, context_of
 from psgnn.nn.positions import FARTHEST_FROM_MEAN, MOST_TRAINING_ANCHORS, Parts, Positions, anchors_of_a_step
+from psgnn.nn.sparse import pair_dots
 from psgnn.nn.statistics import pair_statistics_of, statistic_names
 from psgnn.nn.traits import TraitEncoder
 
@@ -20,9 +21,9 @@ class DotDecoder(nn.Module):
         super().__init__()
         self.offset = nn.Parameter(torch.zeros(())) if offset else None
 
-    def forward(self, a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
-        """Scores ``[P]`` of embeddings ``[P, d]``."""
-        dot = (a * b).sum(dim=1)
+    def forward(self, h: torch.Tensor, pairs: torch.Tensor) -> torch.Tensor:
+        """Scores ``[P]`` of pairs ``[2, P]`` of rows of ``h [N, d]``."""
+        dot = pair_dots(h, pairs)
         return dot if self.offset is None else dot + self.offset
 
 
@@ -34,9 +35,9 @@ class DistanceDecoder(nn.Module):
         self.scale = nn.Parameter(torch.zeros(()))
         self.offset = nn.Parameter(torch.ones(()))
 
-    def forward(self, a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
-        """Scores ``[P]`` of embeddings ``[P, d]``."""
-        apart = (a - b).square().sum(dim=1)
+    def forward(self, h: torch.Tensor, pairs: torch.Tensor) -> torch.Tensor:
+        """Scores ``[P]`` of pairs ``[2, P]`` of rows of ``h [N, d]``."""
+        apart = (h[pairs[0]] - h[pairs[1]]).square().sum(dim=1)
         return self.offset - self.scale.exp() * (apart + 1e-8).sqrt()
 
 

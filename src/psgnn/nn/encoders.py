@@ -160,7 +160,7 @@ class ConvEncoder(nn.Module):
         """Embeddings ``[N, R]``."""
         h = view.x
         for i, conv in enumerate(self.convs):
-            h = conv(h, view.edge_index)
+            h = conv(h, view)
             if i < len(self.convs) - 1:
                 h = self.norms[i](h) if self.norms else h
                 h = self.dropout(torch.relu(h))

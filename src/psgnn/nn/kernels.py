@@ -1,11 +1,15 @@
 """The message of an anchor, for all nodes and anchors in one pass that never stores ``[N, K, R]``.
 
 Letters: ``table [D, R]`` one row a distinct distance, ``near [N, K]`` which row of it, ``base [N, R]`` the
-node's own part, ``far [M, R]`` the anchor's own part and ``who [N, K]`` which row of it (both of size 0 if
-unused), ``weight [G, K]`` of each anchor and ``graph [N]``. The pre-activation of node v and anchor k is
+node's own part, ``who [N, K]`` the anchor, whose own part is ``term [M, R]`` or ``factor [M, R]``,
+``weight [G, K]`` of each anchor and ``graph [N]``. The pre-activation of node v and anchor k is
 
-    add:       table[near[v, k]] + far[who[v, k]] + base[v]
-    multiply:  table[near[v, k]] * far[who[v, k]] + base[v]
+    table[near[v, k]] + base[v]
+    table[near[v, k]] + term[who[v, k]] + base[v]
+    table[near[v, k]] * factor[who[v, k]] + base[v]
+
+What is not there is None: numba compiles every form for itself, and only a loop over R without choices becomes vector
+code.
 """
 
 from __future__ import annotations
@@ -18,99 +22,111 @@ from numba import njit
 
 Floats = npt.NDArray[Any]
 Ids = npt.NDArray[np.int32]
+Graphs = npt.NDArray[np.int64]
 
 
 @njit(cache=True, nogil=True, fastmath=True, inline="always")
-def _preactivation(
-    table: Floats, near: int, base: Floats, far: Floats, who: int, multiply: bool, out: Floats
+def _add_active(
+    w: float,
+    step: Floats,
+    own: Floats,
+    term: Floats | None,
+    factor: Floats | None,
+    anchor: int,
+    out: Floats,
 ) -> None:
-    if far.size == 0:
-        for r in range(out.size):
-            out[r] = table[near, r] + base[r]
-    elif multiply:
-        for r in range(out.size):
-            out[r] = table[near, r] * far[who, r] + base[r]
+    """``out += w relu(pre)`` of one node and anchor."""
+    zero = own.dtype.type(0)
+    if factor is not None:
+        other = factor[anchor]
+        for r in range(own.size):
+            out[r] += w * max(step[r] * other[r] + own[r], zero)
+    elif term is not None:
+        other = term[anchor]
+        for r in range(own.size):
+            out[r] += w * max(step[r] + other[r] + own[r], zero)
     else:
-        for r in range(out.size):
-            out[r] = table[near, r] + far[who, r] + base[r]
+        for r in range(own.size):
+            out[r] += w * max(step[r] + own[r], zero)
 
 
 @njit(cache=True, nogil=True, fastmath=True)
 def pool_forward(
-    table: Floats, near: Ids, base: Floats, far: Floats, who: Ids, multiply: bool,
-    weight: Floats, graph: npt.NDArray[np.int64], first: int, last: int, out: Floats,
+    table: Floats, near: Ids, base: Floats, term: Floats | None, factor: Floats | None, who: Ids | None,
+    weight: Floats, graph: Graphs, first: int, last: int, out: Floats,
 ) -> None:  # fmt: skip
     """``out[v] = sum_k weight[graph[v], k] relu(pre[v, k])``, ``[N, R]``, for the rows given."""
-    pre = np.empty(base.shape[1], base.dtype)
     for v in range(first, last):
-        out[v, :] = 0
+        out[v] = 0
         for k in range(near.shape[1]):
-            w = weight[graph[v], k]
-            if w == 0:
-                continue
-            _preactivation(table, near[v, k], base[v], far, who[v, k] if who.size else 0, multiply, pre)
-            for r in range(pre.size):
-                out[v, r] += w * max(pre[r], 0)
+            w, anchor = weight[graph[v], k], 0 if who is None else who[v, k]
+            if w != 0:
+                _add_active(w, table[near[v, k]], base[v], term, factor, anchor, out[v])
 
 
 @njit(cache=True, nogil=True, fastmath=True)
 def read_forward(
-    table: Floats, near: Ids, base: Floats, far: Floats, who: Ids, multiply: bool,
-    weight: Floats, graph: npt.NDArray[np.int64], readout: Floats, first: int, last: int, out: Floats,
+    table: Floats, near: Ids, base: Floats, term: Floats | None, factor: Floats | None, who: Ids | None,
+    weight: Floats, graph: Graphs, readout: Floats, first: int, last: int, out: Floats,
 ) -> None:  # fmt: skip
     """``out[v, k] = weight[graph[v], k] (readout . relu(pre[v, k]))``, ``[N, K]``, for the rows given."""
-    pre = np.empty(base.shape[1], base.dtype)
+    active, one = np.empty_like(readout), base.dtype.type(1)
     for v in range(first, last):
         for k in range(near.shape[1]):
-            w = weight[graph[v], k]
-            out[v, k] = 0
-            if w == 0:
-                continue
-            _preactivation(table, near[v, k], base[v], far, who[v, k] if who.size else 0, multiply, pre)
+            active[:] = 0
+            anchor = 0 if who is None else who[v, k]
+            _add_active(one, table[near[v, k]], base[v], term, factor, anchor, active)
             total = base.dtype.type(0)
-            for r in range(pre.size):
-                total += readout[r] * max(pre[r], 0)
-            out[v, k] = w * total
+            for r in range(readout.size):
+                total += readout[r] * active[r]
+            out[v, k] = weight[graph[v], k] * total
 
 
 @njit(cache=True, nogil=True, fastmath=True)
 def backward(
-    table: Floats, near: Ids, base: Floats, far: Floats, who: Ids, multiply: bool,
-    weight: Floats, graph: npt.NDArray[np.int64], readout: Floats, first: int, last: int, grad_out: Floats,
-    grad_table: Floats, grad_base: Floats, grad_far: Floats, grad_weight: Floats, grad_readout: Floats,
+    table: Floats, near: Ids, base: Floats, term: Floats | None, factor: Floats | None, who: Ids | None,
+    weight: Floats, graph: Graphs, readout: Floats | None, first: int, last: int, grad_out: Floats,
+    grad_table: Floats, grad_base: Floats, grad_anchor: Floats, grad_weight: Floats, grad_readout: Floats | None,
 ) -> None:  # fmt: skip
-    """Gradients of `read_forward` (readout of size R) or `pool_forward` (of size 0), added to those given."""
-    width = base.shape[1]
-    pre = np.empty(width, base.dtype)
-    step = np.empty(width, base.dtype)
-    reads = readout.size > 0
+    """Gradients of `read_forward`, or without ``readout`` of `pool_forward`, added to those given."""
+    zero, grad_own = base.dtype.type(0), np.empty(base.shape[1], base.dtype)
     for v in range(first, last):
-        g = graph[v]
+        g, own = graph[v], base[v]
+        grad_own[:] = 0
         for k in range(near.shape[1]):
-            w = weight[g, k]
-            row, other = near[v, k], who[v, k] if who.size else 0
-            _preactivation(table, row, base[v], far, other, multiply, pre)
-            total = base.dtype.type(0)
-            for r in range(width):
-                active = max(pre[r], 0)
-                slope = grad_out[v, k] * readout[r] if reads else grad_out[v, r]
-                total += slope * active
-                step[r] = w * slope if pre[r] > 0 else 0
-                if reads:
-                    grad_readout[r] += w * grad_out[v, k] * active
-            grad_weight[g, k] += total
-            if w == 0:
-                continue
-            for r in range(width):
-                grad_base[v, r] += step[r]
-            if far.size == 0:
-                for r in range(width):
-                    grad_table[row, r] += step[r]
-            elif multiply:
-                for r in range(width):
-                    grad_table[row, r] += step[r] * far[other, r]
-                    grad_far[other, r] += step[r] * table[row, r]
+            w, step, grad_step = weight[g, k], table[near[v, k]], grad_table[near[v, k]]
+            anchor = 0 if who is None else who[v, k]
+            if readout is None:
+                scale, slope = base.dtype.type(1), grad_out[v]
             else:
-                for r in range(width):
-                    grad_table[row, r] += step[r]
-                    grad_far[other, r] += step[r]
+                scale, slope = grad_out[v, k], readout
+                _add_active(w * scale, step, own, term, factor, anchor, grad_readout)
+            total, push = zero, w * scale
+            if factor is not None:
+                other, grad_other = factor[anchor], grad_anchor[anchor]
+                for r in range(grad_own.size):
+                    pre = step[r] * other[r] + own[r]
+                    total += slope[r] * max(pre, zero)
+                    passed = push * slope[r] if pre > 0 else zero
+                    grad_own[r] += passed
+                    grad_step[r] += passed * other[r]
+                    grad_other[r] += passed * step[r]
+            elif term is not None:
+                other, grad_other = term[anchor], grad_anchor[anchor]
+                for r in range(grad_own.size):
+                    pre = step[r] + other[r] + own[r]
+                    total += slope[r] * max(pre, zero)
+                    passed = push * slope[r] if pre > 0 else zero
+                    grad_own[r] += passed
+                    grad_step[r] += passed
+                    grad_other[r] += passed
+            else:
+                for r in range(grad_own.size):
+                    pre = step[r] + own[r]
+                    total += slope[r] * max(pre, zero)
+                    passed = push * slope[r] if pre > 0 else zero
+                    grad_own[r] += passed
+                    grad_step[r] += passed
+            grad_weight[g, k] += scale * total
+        for r in range(grad_own.size):
+            grad_base[v, r] += grad_own[r]

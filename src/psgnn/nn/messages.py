@@ -98,8 +98,8 @@ class _Fused(torch.autograd.Function):
         table, near, base, far, who, weight, graph, readout = tensors
         rows, k = near.shape
         out = base.new_empty((rows, k if readout.numel() else base.size(1)))
-        common = *(t.numpy() for t in (table, near, base, far, who)), multiply, weight.numpy(), graph.numpy()
-        blocks = _blocks(rows, k * base.size(1))
+        common = _kernel_arguments(table, near, base, far, who, multiply, weight, graph)
+        blocks = row_blocks(rows, k * base.size(1))
 
         def work(i: int) -> None:
             if readout.numel():
@@ -114,7 +114,8 @@ class _Fused(torch.autograd.Function):
     @torch.autograd.function.once_differentiable
     def backward(ctx: Any, grad_out: torch.Tensor) -> Any:
         table, near, base, far, who, weight, graph, readout = ctx.saved_tensors
-        blocks = _blocks(near.size(0), near.size(1) * base.size(1))
+        blocks = row_blocks(near.size(0), near.size(1) * base.size(1))
+        common = _kernel_arguments(table, near, base, far, who, ctx.multiply, weight, graph)
         # Each block adds to sums of its own; rows of `base` belong to one block only.
         shared = [[np.zeros_like(t.numpy()) for t in (table, far, weight, readout)] for _ in blocks]
         grad_base = torch.zeros_like(base)
@@ -123,9 +124,8 @@ class _Fused(torch.autograd.Function):
         def work(i: int) -> None:
             grad_table, grad_far, grad_weight, grad_readout = shared[i]
             kernels.backward(
-                *(t.numpy() for t in (table, near, base, far, who)), ctx.multiply, weight.numpy(),
-                graph.numpy(), readout.numpy(), *blocks[i], slope,
-                grad_table, grad_base.numpy(), grad_far, grad_weight, grad_readout,
+                *common, _given(readout), *blocks[i], slope,
+                grad_table, grad_base.numpy(), grad_far, grad_weight, grad_readout if readout.numel() else None,
             )  # fmt: skip
 
         run_threads(work, range(len(blocks)), near.numel() * base.size(1))
@@ -134,7 +134,30 @@ class _Fused(torch.autograd.Function):
         return grad_table, None, grad_base, grad_far, None, None, grad_weight, None, grad_readout
 
 
-def _blocks(rows: int, work_per_row: int) -> list[tuple[int, int]]:
+def _kernel_arguments(
+    table: torch.Tensor,
+    near: torch.Tensor,
+    base: torch.Tensor,
+    far: torch.Tensor,
+    who: torch.Tensor,
+    multiply: bool,
+    weight: torch.Tensor,
+    graph: torch.Tensor,
+) -> tuple[Any, ...]:
+    """What the kernels of `psgnn.nn.kernels` begin with."""
+    term, factor = (None, _given(far)) if multiply else (_given(far), None)
+    return table.numpy(), near.numpy(), base.numpy(), term, factor, _given(who), weight.numpy(), graph.numpy()
+
+
+def _given(tensor: torch.Tensor) -> Any:
+    """The tensor for a kernel, or None for an empty one, which stands for what is not there."""
+    return tensor.numpy() if tensor.numel() else None
+
+
+def row_blocks(rows: int, work_per_row: int) -> list[tuple[int, int]]:
+    """First and last row of every block."""
     count = max(1, min(MAX_BLOCKS, rows * work_per_row // BLOCK_WORK))
+    if count == 1:
+        return [(0, rows)]
     bounds = np.linspace(0, rows, count + 1).astype(int).tolist()
     return list(pairwise(bounds))

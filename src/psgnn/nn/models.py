@@ -81,7 +81,7 @@ class PositionModel(nn.Module):
         if isinstance(self.decoder, PairDecoder):
             scores = self.decoder(self.positions(view, choice), pairs)
         else:
-            scores = self.decoder(*self.ends(view, choice, pairs))
+            scores = self.decoder(*self.embedded(view, choice, pairs))
         return scores
 
     @torch.no_grad()
@@ -97,12 +97,12 @@ class PositionModel(nn.Module):
         """Logits ``[P]`` from the embeddings alone, of which only those of a block of pairs are in memory at once."""
         decoder = self.embedding_decoder or self.decoder
         blocks = torch.split(pairs, PAIR_BLOCK, dim=1)
-        return torch.cat([decoder(*self.ends(view, choice, block)) for block in blocks])
+        return torch.cat([decoder(*self.embedded(view, choice, block)) for block in blocks])
 
     def embedding_score(self, h: torch.Tensor, pairs: torch.Tensor) -> torch.Tensor:
         """Logits ``[P]`` of pairs ``[2, P]`` from the embeddings ``h [N, d]`` alone: their dot product or distance."""
         decoder = self.embedding_decoder or self.decoder
-        return torch.cat([decoder(h[us], h[vs]) for us, vs in torch.split(pairs, PAIR_BLOCK, dim=1)])
+        return torch.cat([decoder(h, block) for block in torch.split(pairs, PAIR_BLOCK, dim=1)])
 
     def loss(
         self, view: View, choice: AnyChoice | None, pairs: torch.Tensor, labels: torch.Tensor
@@ -115,7 +115,7 @@ class PositionModel(nn.Module):
         else:
             loss = entropy(self.score(view, choice, pairs), labels)
         if self.embedding_decoder is not None:
-            loss = loss + entropy(self.embedding_decoder(*self.ends(view, choice, pairs)), labels)
+            loss = loss + entropy(self.embedding_decoder(*self.embedded(view, choice, pairs)), labels)
         return loss
 
     def calibrate(self, view: View, choice: AnyChoice | None, pairs: torch.Tensor) -> None:
@@ -134,16 +134,14 @@ class PositionModel(nn.Module):
         """What is measured about the nodes of a view, where the encoder reads channels."""
         return positions_of(view, choice, self.encoder.parts)  # type: ignore[arg-type]
 
-    def ends(
+    def embedded(
         self, view: View, choice: AnyChoice | None, pairs: torch.Tensor
     ) -> tuple[torch.Tensor, torch.Tensor]:
-        """Embeddings of the first and of the second nodes of the pairs; only theirs, where the encoder can."""
+        """Embeddings, and the pairs as places among them; only those of their nodes, where the encoder can."""
         if isinstance(self.encoder, ChannelEncoder):
             nodes, places = torch.unique(pairs, return_inverse=True)
-            h = self.encoder(view, choice, nodes)
-            return h[places[0]], h[places[1]]
-        h = self.encoder(view, choice)
-        return h[pairs[0]], h[pairs[1]]
+            return self.encoder(view, choice, nodes), places
+        return self.encoder(view, choice), pairs
 
 
 def build_model(name: str, task: Task, preset: str = "best", seed: int = 0, **options: Any) -> PositionModel:

@@ -144,7 +144,7 @@ class ScorePicker(nn.Module):
         """Normalised scores of the nodes, ``[N]``."""
         x = torch.cat([view.x, structural_features(view)], dim=1) if self.structural else view.x
         for conv in self.convs:
-            x = torch.relu(conv(x, view.edge_index))
+            x = torch.relu(conv(x, view))
         scores = self.affine(x)[:, 0]
         squares = scores.new_zeros(view.union.num_graphs).index_add(0, view.graph, scores**2)
         if self.unit_scores:

@@ -48,6 +48,11 @@ class View:
         return self.union.adjacency.edge_index().to(self.x.device)
 
     @cached_property
+    def degrees(self) -> torch.Tensor:
+        """Neighbours of every node, float ``[N]``."""
+        return torch.from_numpy(self.union.adjacency.degrees).to(self.x.device, self.x.dtype)
+
+    @cached_property
     def graph(self) -> torch.Tensor:
         """The graph of every node, int64 ``[N]``."""
         return torch.from_numpy(self.union.graph_of).to(self.x.device)

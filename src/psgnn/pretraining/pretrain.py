@@ -153,8 +153,8 @@ class _Pretraining:
         assert lesson.view is not None
         assert self.model.embedding_decoder is not None
         some = torch.from_numpy(rng.permutation(lesson.labels.numel())[:EMBEDDED])
-        ends = self.model.ends(lesson.view, lesson.choice, lesson.pairs[:, some])
-        return binary_cross_entropy_with_logits(self.model.embedding_decoder(*ends), lesson.labels[some])
+        embedded = self.model.embedded(lesson.view, lesson.choice, lesson.pairs[:, some])
+        return binary_cross_entropy_with_logits(self.model.embedding_decoder(*embedded), lesson.labels[some])
 
     @torch.no_grad()
     def check(self) -> dict[str, float]:
