@@ -24,7 +24,16 @@ from psgnn.datasets.families import FAMILIES, LARGEST, LEAST_EDGES, MOST_EDGES, 
 from psgnn.errors import InputError
 from psgnn.metrics import roc_auc
 from psgnn.nn import build_model, view_of
-from psgnn.nn.context import BINS, SHAPE, context_columns, context_of, count_ratios
+from psgnn.nn.context import (
+    BINS,
+    MOST_LESSONS,
+    SHAPE,
+    context_columns,
+    context_of,
+    count_ratios,
+    lessons_of,
+)
+from psgnn.nn.decoders import RIDGE, ContextDecoder, _newton_step
 from psgnn.nn.pickers import RulePicker
 from psgnn.nn.positions import Parts, Positions, positions_of
 from psgnn.nn.statistics import pair_statistics, statistic_names
@@ -127,6 +136,74 @@ def test_strict_leaves_the_ratios_out_and_nothing_else() -> None:
     assert strict[:, : 1 + width].abs().max() == 0
     assert torch.equal(usual[:, 0], torch.ones(3))
     assert torch.equal(strict[:, 1 + width :], usual[:, 1 + width :])
+
+
+def test_lessons_are_links_that_are_hidden(graph_of_lessons: Positions) -> None:
+    links = {tuple(link) for link in graph_of_lessons.view.union.adjacency.edges().T.tolist()}
+    hidden_before = set()
+    lessons = list(lessons_of(graph_of_lessons))
+    for seen, pairs, labels in lessons:
+        rest = {tuple(link) for link in seen.view.union.adjacency.edges().T.tolist()}
+        asked = {tuple(sorted(pair)) for pair in pairs[:, labels == 1].T.tolist()}
+        assert rest | asked == links
+        assert not rest & asked
+        assert not links & {tuple(sorted(pair)) for pair in pairs[:, labels == 0].T.tolist()}
+        assert context_of(seen).ratios is context_of(graph_of_lessons).ratios
+        assert asked != hidden_before
+        hidden_before = asked
+    assert len(lessons) == MOST_LESSONS
+
+
+@pytest.fixture
+def graph_of_lessons() -> Positions:
+    return positions(nx.connected_watts_strogatz_graph(150, 4, 0.1, seed=1))
+
+
+def test_a_correction_is_a_newton_step() -> None:
+    """Of the penalised loss, whose gradient and curvature autograd knows."""
+    torch.manual_seed(0)
+    columns = torch.randn(60, 5, dtype=torch.double)
+    columns[:, 0], columns[:, 3] = 1, 3 + 2 * columns[:, 3]
+    labels = (torch.rand(60) < 0.3).double()
+    share = torch.where(labels > 0, 30 / labels.sum(), 30 / (1 - labels).sum())
+    scale = columns[:, 2:].std(dim=0)
+    penalty = torch.tensor([1e-6, RIDGE, RIDGE, RIDGE, RIDGE], dtype=torch.double)
+    start = torch.tensor([0.0, 1, 0, 0, 0], dtype=torch.double)
+
+    def loss(step: torch.Tensor) -> torch.Tensor:
+        scaled = torch.cat([columns[:, :2], (columns[:, 2:] - columns[:, 2:].mean(dim=0)) / scale], dim=1)
+        losses = torch.nn.functional.binary_cross_entropy_with_logits(
+            scaled @ (start + step), labels, weight=share, reduction="sum"
+        )
+        return losses + (penalty * step**2).sum() / 2
+
+    zero = torch.zeros(5, dtype=torch.double)
+    gradient = torch.autograd.functional.jacobian(loss, zero)
+    newton = -torch.linalg.solve(torch.autograd.functional.hessian(loss, zero), gradient)
+    scaled = torch.cat([columns[:, :2], (columns[:, 2:] - columns[:, 2:].mean(dim=0)) / scale], dim=1)
+    torch.testing.assert_close(columns @ _newton_step(columns, labels), scaled @ newton, rtol=1e-4, atol=1e-6)
+
+
+def test_a_network_that_knows_nothing_is_corrected(graph_of_lessons: Positions) -> None:
+    decoder = ContextDecoder(Parts(), 8, dropout=0.0, members=2, strict=False)
+    lessons = list(lessons_of(graph_of_lessons))
+    seen, pairs, labels = lessons[0]
+    decoder.calibrate(seen, pairs)
+    for parameter in decoder.parameters():
+        torch.nn.init.zeros_(parameter)
+    assert roc_auc(labels, decoder(seen, pairs).detach()) == 0.5
+    weights = {key: value.clone() for key, value in decoder.state_dict().items()}
+    decoder.correct(lessons)
+    assert roc_auc(labels, decoder(seen, pairs).detach()) > 0.8
+    assert all(torch.equal(value, weights[key]) for key, value in decoder.state_dict().items())
+
+
+def test_few_links_correct_nothing() -> None:
+    result = psgnn.pretrained().on([data_of(nx.cycle_graph(30))])
+    assert not result.model.decoder.correction.any()
+    assert psgnn.pretrained().on([data_of(nx.grid_2d_graph(20, 20))]).model.decoder.correction.any()
+    strict = psgnn.pretrained().on([data_of(nx.grid_2d_graph(20, 20))], strict=True)
+    assert not strict.model.decoder.correction.any()
 
 
 def test_the_context_knows_the_visible_graph_alone() -> None:

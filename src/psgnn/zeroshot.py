@@ -10,10 +10,11 @@ from typing import Any
 import torch
 from torch_geometric.data import Data
 
+from psgnn.distances.propagation import Floats
 from psgnn.errors import InputError
 from psgnn.graph import Union
 from psgnn.nn.config import check_config
-from psgnn.nn.context import SHAPE, context_of
+from psgnn.nn.context import SHAPE, context_of, lessons_of
 from psgnn.nn.decoders import ContextDecoder
 from psgnn.nn.models import PositionModel, model_of
 from psgnn.nn.positions import positions_of
@@ -40,8 +41,9 @@ class Pretrained:
     def on(self, graphs: Sequence[Data], *, strict: bool = False) -> Result:
         """The model on graphs; their node features are not looked at.
 
-        Unless `strict`, or if there are too few links, it also looks at how a tenth of the graphs' own links differ
-        from other pairs. No weight is changed by that.
+        Unless `strict`, or if there are too few links, it also hides some of the graphs' own links, looks at how they
+        differ from other pairs, and corrects the scores by what would have found them. No weight of the network is
+        changed by that.
         """
         return self.on_union(Union.of(graphs), names_of(graphs), strict=strict)
 
@@ -53,13 +55,15 @@ class Pretrained:
         model.load_state_dict(self.model.state_dict())
         model.eval()
         choice = model.pick(view)
-        self._warn_of_unusual(model, view, choice)
+        positions = positions_of(view, choice, model.encoder.parts)  # type: ignore[arg-type]
+        self._warn_of_unusual(context_of(positions).shape)
+        if not strict:
+            model.decoder.correct(lessons_of(positions))  # type: ignore[operator]
         record = {"pretrained": self.about["name"], "strict": strict, "seed": self.model.config.seed}
         return Result(model, view, choice, {}, {}, [], record, names)
 
-    def _warn_of_unusual(self, model: PositionModel, view: View, choice: Any) -> None:
-        """Say in which respects a graph is unlike all that was learnt from."""
-        shapes = context_of(positions_of(view, choice, model.encoder.parts)).shape  # type: ignore[arg-type]
+    def _warn_of_unusual(self, shapes: Floats) -> None:
+        """Say in which respects graphs of these shapes are unlike all that was learnt from."""
         unusual = []
         for name, values in zip(SHAPE, shapes.T, strict=True):
             low, high = self.about["range"][name]

@@ -53,10 +53,12 @@ def settings_of(method: MethodSpec, task: str) -> dict[str, Any]:
     Only what differs from the defaults of `ModelConfig` counts: a new setting leaves the ids of old runs alone.
     """
     if method.kind == "pretrained":
+        from psgnn.nn.context import USE
         from psgnn.nn.weights import weights_digest
 
         # Weights that are trained anew without a family follow from what they are fed with.
-        return {**method.options, "weights": weights_digest(method.of)}
+        fed = {**method.options, "weights": weights_digest(method.of)}
+        return fed if method.options.get("strict") else {**fed, "context": USE}
     if method.kind != "model":
         return method.options
     from psgnn.nn.config import make_config

@@ -5,6 +5,7 @@ Both depend on the visible graph alone, so a network that has learnt on other gr
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -28,6 +29,8 @@ SHAPE = (
 )  # fmt: skip
 LEAST_HIDDEN, MOST_HIDDEN = 20, 2000
 UNLINKED_A_LINK = 3
+LESSON_LINKS, MOST_LESSONS = 2000, 5
+USE = 2  # of the graph's own links by weights that do not change; it is in the identity of recorded runs
 BINS = 16
 LARGEST_RATIO = 4.0
 
@@ -56,6 +59,22 @@ class Context:
 
     shape: Floats
     ratios: Ratios | None
+
+
+def lessons_of(positions: Positions) -> Iterator[tuple[Positions, torch.Tensor, torch.Tensor]]:
+    """What the graph itself teaches: views without some of its links, pairs ``[2, P]`` to score there, their labels.
+
+    So many views that `LESSON_LINKS` links are hidden altogether (but not in more than `MOST_LESSONS`). Their ratios
+    are those of the whole graph, which were counted with other links hidden.
+    """
+    ratios, count = context_of(positions).ratios, number_hidden(positions)
+    if ratios is None:
+        return
+    for seed in range(1, 1 + min(-(-LESSON_LINKS // count), MOST_LESSONS)):
+        seen, links, unlinked = hide_links(positions, seed)
+        seen.view.context = seen, Context(graph_shapes(seen), ratios)
+        labels = torch.cat([torch.ones(links.shape[1]), torch.zeros(unlinked.shape[1])])
+        yield seen, torch.from_numpy(np.concatenate([links, unlinked], axis=1)), labels
 
 
 def context_of(positions: Positions) -> Context:
@@ -111,16 +130,24 @@ def _assortativity(adjacency: Adjacency) -> float:
     return float(((a - a.mean()) * (b - b.mean())).mean() / spread) if spread > 1e-9 else 0.0
 
 
-def count_ratios(positions: Positions, seed: int = 0) -> Ratios | None:
-    """Hide a tenth of the links (at most `MOST_HIDDEN`) and compare them with random unlinked pairs.
+def number_hidden(positions: Positions) -> int:
+    """How many links are hidden together: a tenth, at most `MOST_HIDDEN`; none if that is less than `LEAST_HIDDEN`."""
+    count = min(positions.view.union.adjacency.num_edges // 10, MOST_HIDDEN)
+    return count if count >= LEAST_HIDDEN else 0
 
-    None where that would be fewer than `LEAST_HIDDEN`.
-    """
-    union = positions.view.union
-    edges = union.adjacency.edges()
-    count = min(edges.shape[1] // 10, MOST_HIDDEN)
-    if count < LEAST_HIDDEN:
+
+def count_ratios(positions: Positions) -> Ratios | None:
+    """Compare hidden links with random unlinked pairs, where there are enough links for that."""
+    if not number_hidden(positions):
         return None
+    seen, links, unlinked = hide_links(positions, 0)
+    return _ratios(pair_statistics(seen, links), pair_statistics(seen, unlinked))
+
+
+def hide_links(positions: Positions, seed: int) -> tuple[Positions, IntArray, IntArray]:
+    """What is measured without some random links, these links, and random pairs that are none."""
+    union = positions.view.union
+    edges, count = union.adjacency.edges(), number_hidden(positions)
     rng = np.random.default_rng(seed)
     hidden = np.zeros(edges.shape[1], np.bool_)
     hidden[distinct_integers(edges.shape[1], count, rng)] = True
@@ -131,7 +158,7 @@ def count_ratios(positions: Positions, seed: int = 0) -> Ratios | None:
     rest = Adjacency.from_edges(rows, cols, union.num_nodes)
     part = View(Union(rest, union.ptr), positions.view.x)
     seen = positions_of(part, Choice.plain(positions.nodes), positions.parts)
-    return _ratios(pair_statistics(seen, edges[:, hidden]), pair_statistics(seen, unlinked))
+    return seen, edges[:, hidden], unlinked
 
 
 def _ratios(links: Floats, others: Floats) -> Ratios:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Iterable
 
 import torch
 from torch import nn
@@ -12,6 +13,9 @@ from psgnn.nn.positions import FARTHEST_FROM_MEAN, MOST_TRAINING_ANCHORS, Parts,
 from psgnn.nn.sparse import pair_dots
 from psgnn.nn.statistics import pair_statistics_of, statistic_names
 from psgnn.nn.traits import TraitEncoder
+
+# Of the correction in context: how many pairs it takes for a column of the statistics to count.
+RIDGE = 3000.0
 
 
 class DotDecoder(nn.Module):
@@ -145,7 +149,8 @@ class ContextDecoder(PairDecoder):
     .. math:: s(u, v) = w \cdot z + \text{MLP}(z), \quad z = \text{CAT}(g, \ c, \ r(g), \ q)
 
     with g the standardised `pair_statistics`, r(g) their log likelihood ratios in this very graph and c whether there
-    are any (`psgnn.nn.context`), q the standardised shape of the graph.
+    are any (`psgnn.nn.context`), q the standardised shape of the graph. `correct` adds what links of the graph itself
+    say beyond that, a linear map of s, g and r(g).
 
     Args:
         parts: what is measured.
@@ -159,6 +164,7 @@ class ContextDecoder(PairDecoder):
     deviation: torch.Tensor
     shape_mean: torch.Tensor
     shape_deviation: torch.Tensor
+    correction: torch.Tensor
 
     def __init__(self, parts: Parts, hidden: int, *, dropout: float, members: int, strict: bool) -> None:
         super().__init__()
@@ -171,6 +177,8 @@ class ContextDecoder(PairDecoder):
         self.register_buffer("deviation", torch.ones(statistics))
         self.register_buffer("shape_mean", torch.zeros(len(SHAPE)))
         self.register_buffer("shape_deviation", torch.ones(len(SHAPE)))
+        # Of the constant, s, g and r(g); it belongs to a graph, so it is not among the weights.
+        self.register_buffer("correction", torch.zeros(2 + 2 * statistics), persistent=False)
 
     def calibrate(self, positions: Positions, pairs: torch.Tensor) -> None:
         """Standardise by the statistics of some training pairs and the shapes of the graphs."""
@@ -188,11 +196,46 @@ class ContextDecoder(PairDecoder):
 
     def member_scores(self, positions: Positions, pairs: torch.Tensor) -> torch.Tensor:
         """Each member's scores of the pairs, ``[P, M]``."""
+        statistics, context = self._seen(positions, pairs)
+        scores = self.read(statistics, context)
+        if not self.correction.any():
+            return scores
+        return scores + (self._corrected_by(statistics, context, scores) @ self.correction)[:, None]
+
+    def _seen(self, positions: Positions, pairs: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        """The `pair_statistics` and the `context_columns` of pairs."""
         statistics = pair_statistics_of(positions, pairs)
         columns = context_columns(
             positions, pairs.cpu().numpy(), statistics.cpu().numpy(), strict=self.strict
         )
-        return self.read(statistics, columns.to(pairs.device))
+        return statistics, columns.to(pairs.device)
+
+    def _corrected_by(
+        self, statistics: torch.Tensor, context: torch.Tensor, scores: torch.Tensor
+    ) -> torch.Tensor:
+        """What `correction` weighs, ``[P, 2 + 2 S]``."""
+        g, ratios = _standardised(statistics, self.mean, self.deviation), context[:, 1 : -len(SHAPE)]
+        return torch.cat(
+            [torch.ones(len(g), 1, device=g.device), scores.mean(dim=1, keepdim=True), g, ratios], dim=1
+        )
+
+    @torch.no_grad()
+    def correct(self, lessons: Iterable[tuple[Positions, torch.Tensor, torch.Tensor]]) -> None:
+        """Fit the correction to `lessons_of` the graph to be scored, in closed form.
+
+        It is one Newton step of ridge logistic regression that begins with the network's own scores: few lessons leave
+        them as they are. Links and other pairs count the same together.
+        """
+        columns, labels = [], []
+        for positions, pairs, truth in lessons:
+            statistics, context = self._seen(positions, pairs.to(self.mean.device))
+            columns.append(
+                self._corrected_by(statistics, context, self.read(statistics, context)).double().cpu()
+            )
+            labels.append(truth.double())
+        if columns:
+            step = _newton_step(torch.cat(columns), torch.cat(labels))
+            self.correction.copy_(step)
 
     def read(self, statistics: torch.Tensor, context: torch.Tensor) -> torch.Tensor:
         """Scores ``[P, M]`` of statistics ``[P, S]`` and `context_columns` ``[P, 1 + S + 13]``."""
@@ -212,6 +255,22 @@ def _standardise_by(values: torch.Tensor, mean: torch.Tensor, deviation: torch.T
 def _standardised(values: torch.Tensor, mean: torch.Tensor, deviation: torch.Tensor) -> torch.Tensor:
     """Values in deviations from the mean, cut off far out."""
     return ((values - mean) / deviation).clamp(-FARTHEST_FROM_MEAN, FARTHEST_FROM_MEAN)
+
+
+def _newton_step(columns: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
+    """The change of the weights ``[W]`` of columns ``[P, W]``: a constant, the logits so far, further ones."""
+    mean, deviation = columns.mean(dim=0), columns.std(dim=0) + 1e-6
+    mean[:2], deviation[:2] = 0, 1
+    x = (columns - mean) / deviation
+    links = labels.sum()
+    weight = torch.where(labels > 0, 0.5 / links, 0.5 / (len(labels) - links)) * len(labels)
+    chance = columns[:, 1].sigmoid()
+    penalty = torch.full_like(mean, RIDGE)
+    penalty[0] = 1e-6
+    curvature = (x * (weight * chance * (1 - chance))[:, None]).T @ x + penalty.diag()
+    step: torch.Tensor = torch.linalg.solve(curvature, x.T @ (weight * (labels - chance))) / deviation
+    step[0] -= (step * mean).sum()
+    return step
 
 
 def _mlp(in_channels: int, hidden: int, dropout: float) -> nn.Sequential:
