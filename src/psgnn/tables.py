@@ -33,6 +33,7 @@ from numba import njit
 
 from psgnn.errors import InputError
 from psgnn.headers import Columns, all_numbers, chosen_pair, is_header, named_pair, weight_column
+from psgnn.memory import memory_cap
 
 log = logging.getLogger(__name__)
 
@@ -112,6 +113,8 @@ def decoding(path: Path, kind: str) -> Iterator[None]:
         raise
     # Third-party decoders raise nearly anything on damaged bytes, and a panic of polars is a BaseException.
     except (Exception, pl.exceptions.PanicException) as error:
+        if isinstance(error, MemoryError) and memory_cap() is not None:
+            raise
         reason = (
             getattr(error, "strerror", None) or " ".join(str(error).split())[:160] or type(error).__name__
         )

@@ -72,6 +72,14 @@ Epochs = Annotated[
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document on stdout and nothing else.")]
 Force = Annotated[bool, typer.Option("--force", help="Replace an output file that exists.")]
+Memory = Annotated[
+    str | None,
+    typer.Option(
+        "--memory",
+        metavar="SIZE",
+        help="Cap, such as 4G; columns that do not fit are kept in files in $TMPDIR.",
+    ),
+]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No notes, no progress bars.")]
 Verbose = Annotated[bool, typer.Option("--verbose", "-v", help="More notes.")]
 Negatives = Annotated[

@@ -11,6 +11,7 @@ from psgnn.cli.arguments import (
     ColumnsOption,
     Force,
     Json,
+    Memory,
     OtherGraph,
     PretrainedOption,
     Quiet,
@@ -35,6 +36,7 @@ def embed_command(
     root: Root = None,
     force: Force = False,
     as_json: Json = False,
+    memory: Memory = None,
     quiet: Quiet = False,
     verbose: Verbose = False,
 ) -> None:
@@ -52,8 +54,10 @@ def embed_command(
     from psgnn.console import flush_notes, print_json, set_verbosity
     from psgnn.exports import write_embeddings
     from psgnn.io import check_output
+    from psgnn.memory import limit_memory
 
     set_verbosity(quiet=quiet or as_json, verbose=verbose)
+    limit_memory(memory)
     check_output(out, force=force)
     result = load_run(
         run, graph, root=root, settings=settings, columns=columns, pretrained=pretrained, strict=strict

@@ -34,6 +34,8 @@ def run_app(app: Callable[..., Any]) -> NoReturn:
         # The reader of a pipe has seen enough; there is no one left to write to, not even at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(0)
+    except MemoryError:
+        _fail_for_memory()
     except OSError as error:
         if error.errno not in (errno.ENOSPC, errno.EDQUOT, errno.EACCES, errno.EROFS):
             raise
@@ -43,4 +45,15 @@ def run_app(app: Callable[..., Any]) -> NoReturn:
         if hasattr(error, "format_message"):
             command = getattr(getattr(error, "ctx", None), "command_path", "psgnn")
             fail(f"{error.format_message()} (see {command} --help)")
+        if "can't allocate memory" in str(error):  # torch's way to say MemoryError
+            _fail_for_memory()
         raise
+
+
+def _fail_for_memory() -> NoReturn:
+    from psgnn.memory import describe, memory_cap
+
+    cap = memory_cap()
+    if cap is None:
+        fail("out of memory; --memory SIZE keeps columns of large graphs in files")
+    fail(f"this does not fit into --memory {describe(cap)}, even with columns in files; raise it")

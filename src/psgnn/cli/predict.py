@@ -11,6 +11,7 @@ from psgnn.cli.arguments import (
     ColumnsOption,
     Force,
     Json,
+    Memory,
     OtherGraph,
     PretrainedOption,
     Quiet,
@@ -53,6 +54,7 @@ def predict_command(
     root: Root = None,
     force: Force = False,
     as_json: Json = False,
+    memory: Memory = None,
     quiet: Quiet = False,
     verbose: Verbose = False,
 ) -> None:
@@ -75,8 +77,10 @@ def predict_command(
     from psgnn.console import flush_notes, print_json, set_verbosity
     from psgnn.exports import pair_columns, write_pairs
     from psgnn.io import check_output, read_pairs
+    from psgnn.memory import limit_memory
 
     set_verbosity(quiet=quiet or as_json, verbose=verbose)
+    limit_memory(memory)
     if (pairs is None) == (top is None):
         raise InputError("pass either --pairs FILE or --top N")
     if out is not None:

@@ -18,6 +18,7 @@ from psgnn.cli.arguments import (
     GraphArgument,
     Json,
     Labels,
+    Memory,
     Negatives,
     Preset,
     Quiet,
@@ -80,6 +81,7 @@ def train_command(
     force: Force = False,
     tensorboard: Annotated[Path | None, typer.Option("--tensorboard", help="Folder for TensorBoard.")] = None,
     as_json: Json = False,
+    memory: Memory = None,
     quiet: Quiet = False,
     verbose: Verbose = False,
 ) -> None:
@@ -90,10 +92,12 @@ def train_command(
     from psgnn.compare import make_task
     from psgnn.console import print_json, print_table, set_verbosity
     from psgnn.distributed import LostWorkerError, place
+    from psgnn.memory import limit_memory
     from psgnn.nn import build_model
     from psgnn.training import fit, remove_run
 
     set_verbosity(quiet=quiet or as_json or place()[0] > 0, verbose=verbose)
+    limit_memory(memory)
     chosen = dict(parse_setting(text) for text in options or [])
     if anchors is not None:
         chosen["anchors"] = parse_anchors(anchors)

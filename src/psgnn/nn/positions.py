@@ -15,6 +15,7 @@ from psgnn.distances.propagation import Floats, spread
 from psgnn.graph import Adjacency, IntArray, Union
 from psgnn.heuristics.kernels import triangles
 from psgnn.kernels import connected_components
+from psgnn.memory import empty_columns, keep_columns
 from psgnn.nn.choices import Choice
 from psgnn.nn.spectral import anchor_basis
 from psgnn.nn.view import View
@@ -83,7 +84,8 @@ class Positions:
         share = (1 / np.maximum(adjacency.degrees, 1)).astype(np.float32)
         columns = [x, spread(adjacency, x, one, share)]
         columns.append(spread(adjacency, columns[-1], one, share))
-        return torch.from_numpy(np.concatenate(columns, axis=1))
+        traits = empty_columns((x.shape[0], 3 * x.shape[1]), np.float32)
+        return torch.from_numpy(np.concatenate(columns, axis=1, out=traits))
 
 
 def positions_of(view: View, choice: Choice, parts: Parts) -> Positions:
@@ -111,8 +113,8 @@ def measure_channels(view: View, nodes: IntArray, parts: Parts) -> tuple[npt.NDA
     ``nodes [G, K]`` are the anchors of every graph, padded with -1.
     """
     union, oracle = view.union, view.oracle
-    hops = oracle.hops(nodes)
-    channels = np.empty((*hops.shape, len(parts.channels)), np.float32)
+    hops = keep_columns(oracle.hops(nodes))
+    channels: Floats = empty_columns((*hops.shape, len(parts.channels)), np.float32)
     columns = iter(range(channels.shape[2]))
     if parts.hops:
         # Unreachable is one farther than anything that can be reached.
@@ -143,6 +145,7 @@ def _measure(view: View, nodes: IntArray, parts: Parts) -> Positions:
     _standardise(channels, counts, union)
     nothing = np.zeros((union.num_nodes, 0), np.float32)
     basis, values = anchor_basis(union, nodes) if parts.spectral else (nothing, nothing[:0])
+    basis = keep_columns(basis)
     return Positions(
         view, parts, nodes, channels, counts, hops, basis, values, _roles(union) if parts.roles else nothing
     )

@@ -11,6 +11,7 @@ from psgnn.graph import IntArray, Union
 ITERATIONS = 4
 STEPS = 4  # multiplications between two orthonormalisations
 MOST_VECTORS = 64
+BLOCK = 2**16
 
 
 def anchor_basis(union: Union, anchors: IntArray) -> tuple[Floats, Floats]:
@@ -36,12 +37,20 @@ def anchor_basis(union: Union, anchors: IntArray) -> tuple[Floats, Floats]:
     image = smooth(basis)
     values = np.zeros((union.num_graphs, basis.shape[1]), np.float32)
     for g, count in enumerate(counts):
-        own = slice(union.ptr[g], union.ptr[g + 1])
-        small = basis[own, :count].T.astype(np.float64) @ image[own, :count]
+        blocks = _row_blocks(union.ptr[g], union.ptr[g + 1])
+        small = np.add.reduce(
+            [basis[rows, :count].T.astype(np.float64) @ image[rows, :count] for rows in blocks]
+        )
         found, rotation = np.linalg.eigh((small + small.T) / 2)
         values[g, :count] = found[::-1]
-        basis[own, :count] = basis[own, :count] @ rotation[:, ::-1].astype(np.float32)
+        for rows in blocks:
+            basis[rows, :count] = basis[rows, :count] @ rotation[:, ::-1].astype(np.float32)
     return basis, values
+
+
+def _row_blocks(first: int, last: int) -> list[slice]:
+    """Rows that are worked on at once, so that what is in between takes little memory."""
+    return [slice(start, min(start + BLOCK, last)) for start in range(first, last, BLOCK)]
 
 
 class _Smoother:
@@ -60,7 +69,8 @@ class _Smoother:
         y = spread(self.union.adjacency, x, self.scale, self.scale)
         y[self.lonely] = 0  # `spread` lets a node without links keep its row
         total = np.add.reduceat(self.scale[:, None] * x, self.union.ptr[:-1], axis=0) * self.share[:, None]
-        y += self.scale[:, None] * total[self.union.graph_of]
+        for rows in _row_blocks(0, self.union.num_nodes):
+            y[rows] += self.scale[rows, None] * total[self.union.graph_of[rows]]
         return y
 
 
@@ -70,8 +80,10 @@ def _orthonormalise(basis: Floats, ptr: IntArray, counts: npt.NDArray[np.int64])
     The inverse root of the small Gram matrix does it in two products, several times faster than a QR.
     """
     for g, count in enumerate(counts):
-        own = basis[ptr[g] : ptr[g + 1], :count].astype(np.float64)
-        squares, rotation = np.linalg.eigh(own.T @ own)
+        blocks = [basis[rows, :count] for rows in _row_blocks(ptr[g], ptr[g + 1])]
+        doubles = (block.astype(np.float64) for block in blocks)
+        squares, rotation = np.linalg.eigh(np.add.reduce([block.T @ block for block in doubles]))
         independent = squares > 1e-10 * squares[-1]
         roots = np.where(independent, 1 / np.sqrt(np.where(independent, squares, 1)), 0)
-        basis[ptr[g] : ptr[g + 1], :count] = own @ (rotation * roots)
+        for block in blocks:
+            block[...] = block.astype(np.float64) @ (rotation * roots)

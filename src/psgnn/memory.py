@@ -1,0 +1,109 @@
+"""A cap on the memory of this process, and columns that are kept on disk where they would not fit under it."""
+
+from __future__ import annotations
+
+import mmap
+import os
+import re
+import resource
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from psgnn.errors import InputError
+
+UNITS = {"K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40}
+SMALL = 2**20  # bytes that are not worth a file
+# Of the cap, columns in memory may use what brings the process to this share of it; the rest is for what comes and
+# goes. A result does not depend on it.
+SHARE = 0.5
+LEAST = 2**30  # what psgnn and its libraries reserve, most of it never used
+
+_cap: int | None = None
+
+
+def limit_memory(cap: int | str | None) -> None:
+    """Keep this process under so many bytes, or a text such as ``4G``; None takes the limit away.
+
+    Columns of large graphs are then kept in temporary files (in ``$TMPDIR``) that are mapped into memory, from which
+    the system reads what is needed. On Linux the limit is enforced: what cannot be kept in files and does not fit is a
+    `MemoryError`.
+    """
+    global _cap
+    if cap is None and _cap is None:
+        return
+    size = None if cap is None else parse_size(cap)
+    if size is not None and size < LEAST:
+        raise InputError(
+            f"a memory cap of {describe(size)} is too low; psgnn alone reserves about {describe(LEAST)}"
+        )
+    _, hard = resource.getrlimit(resource.RLIMIT_DATA)
+    soft = resource.RLIM_INFINITY if size is None else size
+    if hard == resource.RLIM_INFINITY or (soft != resource.RLIM_INFINITY and soft <= hard):
+        resource.setrlimit(resource.RLIMIT_DATA, (soft, hard))
+    _cap = size
+
+
+def memory_cap() -> int | None:
+    """The limit in bytes, if there is one."""
+    return _cap
+
+
+def parse_size(size: int | str) -> int:
+    """Bytes of a text such as 512M, 4G or 1.5GB."""
+    found = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([KMGT]?)I?B?", str(size).strip().upper())
+    if not found or float(found[1]) == 0:
+        raise InputError(f"'{size}' is no amount of memory; write it as 512M or 4G")
+    return int(float(found[1]) * UNITS.get(found[2], 1))
+
+
+def describe(size: int) -> str:
+    """Bytes as a person says them."""
+    return f"{size / UNITS['G']:.1f} GiB" if size >= UNITS["G"] else f"{size / UNITS['M']:.0f} MiB"
+
+
+def used_bytes() -> int:
+    """Memory of this process that is its own: what mapped files take is the system's, and it can have it back."""
+    status = Path("/proc/self/status")
+    if status.exists():
+        found = re.search(r"VmData:\s+(\d+) kB", status.read_text())
+        if found:
+            return int(found[1]) * 1024
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss  # bytes on a Mac
+
+
+def empty_columns(shape: tuple[int, ...], dtype: npt.DTypeLike) -> npt.NDArray[Any]:
+    """An array to be filled, in memory or in a file that is gone with it."""
+    size = int(np.prod(shape)) * np.dtype(dtype).itemsize
+    if _cap is None or size < SMALL or used_bytes() + size <= SHARE * _cap:
+        return np.empty(shape, dtype)
+    return _in_file(shape, dtype, size)
+
+
+def keep_columns(columns: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """The same array, or a copy of it in a file if there is a cap that asks for it."""
+    if _cap is None or columns.nbytes < SMALL or used_bytes() <= SHARE * _cap:
+        return columns
+    kept = _in_file(columns.shape, columns.dtype, columns.nbytes)
+    kept[...] = columns
+    return kept
+
+
+def _in_file(shape: tuple[int, ...], dtype: npt.DTypeLike, size: int) -> npt.NDArray[Any]:
+    try:
+        with tempfile.TemporaryFile(prefix="psgnn-columns-") as file:
+            # Now, where a full disk is an error that says so; a hole in the file would be found when it is written to.
+            os.posix_fallocate(file.fileno(), 0, size) if hasattr(os, "posix_fallocate") else file.truncate(
+                size
+            )
+            mapped = mmap.mmap(file.fileno(), size)
+    except OSError as error:
+        where = tempfile.gettempdir()
+        raise InputError(
+            f"columns of {describe(size)} cannot be kept in {where} ({error.strerror}); free some space there, set "
+            "TMPDIR to another folder, or raise the memory cap"
+        ) from None
+    return np.frombuffer(mapped, dtype).reshape(shape)

@@ -1,0 +1,135 @@
+"""A cap on memory: columns go to files, results stay the same, and what does not fit is one line."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+import psgnn
+from conftest import Run
+from psgnn import memory
+from psgnn.errors import InputError
+from psgnn.memory import describe, empty_columns, keep_columns, parse_size
+from psgnn.nn import build_model
+from psgnn.tasks import LinkPrediction
+from psgnn.training import fit
+
+
+@pytest.fixture
+def all_in_files(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[int]]:
+    """As under a cap that columns do not fit into, without one; the sizes of what went to files."""
+    sizes: list[int] = []
+    in_file = memory._in_file
+    monkeypatch.setattr(memory, "_cap", 1)
+    monkeypatch.setattr(memory, "SMALL", 0)
+    monkeypatch.setattr(
+        memory, "_in_file", lambda *arguments: (sizes.append(arguments[2]), in_file(*arguments))[1]
+    )
+    return sizes
+
+
+@pytest.mark.parametrize(
+    ("text", "size"), [("512M", 2**29), ("4G", 2**32), ("1.5GB", 3 * 2**29), ("2 gib", 2**31), (1000, 1000)]
+)
+def test_sizes(text: str | int, size: int) -> None:
+    assert parse_size(text) == size
+
+
+@pytest.mark.parametrize("text", ["", "much", "-1G", "0", "4X", "G"])
+def test_what_is_no_size(text: str) -> None:
+    with pytest.raises(InputError, match="no amount of memory"):
+        parse_size(text)
+
+
+def test_sizes_are_described() -> None:
+    assert (describe(3 * 2**29), describe(2**29)) == ("1.5 GiB", "512 MiB")
+
+
+def test_without_a_cap_columns_are_in_memory() -> None:
+    assert empty_columns((3, 2**20), np.float32).base is None
+    columns = np.ones((2**21, 1))
+    assert keep_columns(columns) is columns
+
+
+def test_columns_in_files_are_arrays(all_in_files: list[int]) -> None:
+    columns = empty_columns((5, 3), np.float32)
+    assert not columns.flags.owndata
+    columns[...] = np.arange(15).reshape(5, 3)
+    torch.from_numpy(columns).mul_(2)
+    assert columns[4, 2] == 28
+    kept = keep_columns(np.arange(6, dtype=np.int16).reshape(2, 3))
+    assert kept.tolist() == [[0, 1, 2], [3, 4, 5]]
+    assert kept.dtype == np.int16
+    assert all_in_files == [60, 12]
+
+
+def test_training_with_columns_in_files_is_the_same(all_in_files: list[int]) -> None:
+    task = LinkPrediction(psgnn.load_dataset("communities", communities=4, size=8))
+    there = fit(build_model("psgnn", task), task, epochs=10)
+    assert max(all_in_files) >= 4 * 6 * 32 * len(there.anchors[0])  # the channels are among them
+    memory._cap = None
+    here = fit(build_model("psgnn", task), task, epochs=10)
+    assert there.test == here.test
+    assert torch.equal(there.score(task.test.pairs), here.score(task.test.pairs))
+
+
+def test_a_full_disk_is_one_line(all_in_files: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: int) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "posix_fallocate", full)
+    with pytest.raises(
+        InputError, match=r"cannot be kept in .* \(No space left on device\); free some space"
+    ):
+        empty_columns((5, 3), np.float32)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="other systems do not enforce it")
+def test_the_cap_holds() -> None:
+    """In a process of its own: more columns than the cap can be filled, and nothing else can go beyond it."""
+    script = """
+import numpy as np
+from psgnn.memory import empty_columns, limit_memory, used_bytes
+limit_memory("1G")
+columns = [empty_columns((100, 2**20), np.uint8) for _ in range(12)]
+for one in columns:
+    one[:, ::4096] = 7
+assert used_bytes() < 2**30, used_bytes()
+try:
+    np.ones(2**28)
+except MemoryError:
+    print("held")
+limit_memory(None)
+np.ones(2**28)
+print("free")
+"""
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
+    assert done.stdout.split() == ["held", "free"], done.stderr
+
+
+def test_a_cap_below_psgnn_itself(run: Run) -> None:
+    code, _, err = run("train", "communities", "--memory", "100M")
+    assert code == 2
+    assert "a memory cap of 100 MiB is too low; psgnn alone reserves about 1.0 GiB" in err
+    code, _, err = run("predict", "communities", "--top", "3", "--memory", "lots")
+    assert code == 2
+    assert "no amount of memory" in err
+
+
+def test_what_does_not_fit_is_one_line(tmp_path: Path) -> None:
+    """The whole graph is more than the cap: no column could help."""
+    path = tmp_path / "edges.npz"
+    generator = np.random.default_rng(0)
+    np.savez(path, edge_index=generator.integers(0, 2_000_000, (2, 12_000_000)))
+    command = [sys.executable, "-m", "psgnn", "train", str(path), "--memory", "1G"]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 2
+    assert "does not fit into --memory 1.0 GiB, even with columns in files; raise it" in done.stderr
+    assert "Traceback" not in done.stderr
