@@ -17,10 +17,13 @@ import sys
 import time
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import polars as pl
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 SMALLEST, LARGEST = 10_000, 640_000
 KINDS = ("power-law", "road")
@@ -148,6 +151,36 @@ def markdown(rows: list[dict[str, Any]]) -> str:
         lines.append(f"| *exponent* | | {' | '.join(f'{slope:.2f}' for slope in slopes)} | {memory:.2f} |")
         parts.append("\n".join(lines))
     return "\n\n".join(parts) + "\n"
+
+
+def plot(rows: list[dict[str, Any]]) -> Figure:
+    """Seconds of every stage and the memory over the number of nodes, both logarithmic."""
+    from psgnn.plot.style import line_style, new_figure
+
+    figure = new_figure(9.0, 4.8)
+    panels = figure.subplots(1, len(KINDS), sharey=True)
+    for axes, kind in zip(panels, KINDS, strict=True):
+        own = [row for row in rows if row["kind"] == kind]
+        nodes = [row["nodes"] for row in own]
+        for place, stage in enumerate(STAGES):
+            colour, marker = line_style(place)
+            seconds = [row["seconds"][stage] for row in own]
+            label = f"{stage} ({exponent(own, seconds):.2f})"
+            axes.loglog(nodes, seconds, color=colour, marker=marker, markersize=4, linewidth=1.3, label=label)
+        # Where time would be if it grew as the graph does.
+        guide = [own[0]["seconds"]["positions"] * n / nodes[0] for n in nodes]
+        axes.loglog(
+            nodes, guide, color="#999999", linestyle="--", linewidth=1, label="as the graph grows (1.00)"
+        )
+        axes.set_title(kind)
+        axes.set_xlabel("nodes")
+        axes.grid(color="#e5e5e5", linewidth=0.6)
+        place_below = {"loc": "upper center", "bbox_to_anchor": (0.5, -0.15)}
+        axes.legend(
+            **place_below, fontsize=7, ncols=3, frameon=False, title="stage (exponent)", title_fontsize=7
+        )
+    panels[0].set_ylabel("seconds")
+    return figure
 
 
 def main() -> None:

@@ -82,7 +82,7 @@ def with_experiments(page: str) -> str:
 
 
 def pictures() -> None:
-    """The picture of the README."""
+    """The picture of the README, and that of growth."""
     from psgnn.anchors import select_anchors
     from psgnn.datasets import load_dataset
     from psgnn.plot import plot_anchors
@@ -90,6 +90,8 @@ def pictures() -> None:
     (data,) = load_dataset("communities")
     sets = {rule: select_anchors(data, rule, "log") for rule in ("random", "degree", "farthest-first")}
     plot_anchors(data, sets).savefig(ROOT / "docs" / "images" / "anchors.png", dpi=110)
+    grown = json.loads((ROOT / "benchmarks" / "results" / "scale.json").read_text())["rows"]
+    benchmark("scale").plot(grown).savefig(ROOT / "docs" / "images" / "growth.png", dpi=110)
 
 
 def figures() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 from typing import Any
 
 import networkx as nx
@@ -10,7 +11,7 @@ import pytest
 import torch
 from torch_geometric.data import Data
 
-from conftest import data_of
+from conftest import Run, data_of
 from psgnn.compare import Method, ablations, compare, make_task, measure, parse_models
 from psgnn.errors import InputError
 from psgnn.heuristics import HEURISTICS, score_pairs
@@ -196,3 +197,27 @@ def test_ablate_compares_psgnn_with_its_parts_left_out(
     monkeypatch.setattr("psgnn.compare.ABLATIONS", {"without roles": {"roles": False}})
     rows = compare(graphs, "link", models=["gcn"], ablate=True, seeds=1, epochs=2)
     assert {row["name"] for row in rows} == {"psgnn", "without roles"}
+
+
+def test_ctrl_c_shows_what_was_measured(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    comparing = importlib.import_module("psgnn.compare")  # psgnn.compare is the function, too
+    measured: list[str] = []
+
+    def interrupted(method: Method, *arguments: Any, **options: Any) -> dict[str, Any]:
+        measured.append(method.title)
+        if len(measured) == 10:
+            raise KeyboardInterrupt
+        return measure(method, *arguments, **options)
+
+    monkeypatch.setattr(comparing, "measure", interrupted)
+    code, out, err = run("compare", "communities", "--models", "none", "--seeds", "2")
+    assert code == 130
+    assert "until the interruption" in out
+    assert "interrupted" in err
+    lines = [line.split() for line in out.splitlines()]
+    splits = {line[0]: line[-2] for line in lines if line and line[0] in measured}
+    # Eight rules on the first split, one of them on the second, too.
+    assert sorted(splits.values()) == ["1"] * 7 + ["2"]
+    measured.clear()
+    code, out, _ = run("compare", "communities", "--models", "none", "--seeds", "2", "--json")
+    assert (code, out) == (130, "")

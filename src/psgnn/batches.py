@@ -8,14 +8,16 @@ from functools import cached_property
 import numpy as np
 import torch
 
+from psgnn.graph import Union
 from psgnn.nn.config import ModelConfig
 from psgnn.nn.view import View
 from psgnn.tasks import LinkPrediction, Task
 
 MOST_STEP_PAIRS = 32_768
 MOST_STEPS = 1500
-# A fold of a large graph takes a minute to measure and a gigabyte to keep: few are used, one after the other.
-LARGE_NODES, LARGE_FOLDS = 100_000, 3
+# A fold of a large graph takes long to measure and much memory to keep, and its links are many: few folds are used, one
+# after the other.
+LARGE_NODES, LARGE_FOLDS = 30_000, 3
 
 
 class Batches:
@@ -91,7 +93,7 @@ class Batches:
     @property
     def large(self) -> bool:
         """Whether the graph is so large that memory and time are saved."""
-        return self.view.union.num_nodes >= LARGE_NODES
+        return is_large(self.view.union)
 
     def fold_of_step(self, step: int) -> int:
         """Folds take turns; those of a large graph have their part of training each."""
@@ -113,6 +115,11 @@ class Batches:
         return self.kept[f]
 
 
+def is_large(union: Union) -> bool:
+    """Whether there is a graph so large that memory and time are saved; many small ones are not."""
+    return int(union.sizes.max(initial=0)) >= LARGE_NODES
+
+
 def step_pairs(config: ModelConfig, task: Task) -> int:
     """How many training pairs a step has. The more there are to learn from, the more of them."""
     count = task.train.labels.numel()
@@ -123,7 +130,7 @@ def step_pairs(config: ModelConfig, task: Task) -> int:
 
 def number_of_steps(config: ModelConfig, task: Task) -> int:
     """The epochs of the settings, or more where so many small steps would not see all the training pairs."""
-    if config.batch == "all" or task.union.num_nodes >= LARGE_NODES:
+    if config.batch == "all" or is_large(task.union):
         return config.epochs
     passes = math.ceil(config.passes * task.train.labels.numel() / step_pairs(config, task))
     return max(config.epochs, min(passes, MOST_STEPS))

@@ -191,6 +191,14 @@ def _pretrained(name: str, options: Mapping[str, Any], task: Task) -> Result:
     return weights.on_union(task.union, names_of(task.graphs), strict=options.get("strict", False))
 
 
+class InterruptedComparison(KeyboardInterrupt):
+    """Someone pressed Ctrl-C; ``rows`` are as `compare` gives them, of what was measured until then."""
+
+    def __init__(self, rows: list[dict[str, Any]]) -> None:
+        super().__init__()
+        self.rows = rows
+
+
 def compare(
     graphs: Sequence[Data],
     task: str,
@@ -226,6 +234,8 @@ def compare(
         task_options: such as ``{"negatives": "degree"}``.
         records: add to every row what `measure` gave for each seed, as ``records``.
         show_progress: show a bar with the time left.
+
+    Ctrl-C raises an `InterruptedComparison`, which has the rows of what was measured until then.
     """
     if seeds < 1:
         raise InputError(f"seeds must be 1 or more, found {seeds}")
@@ -238,22 +248,30 @@ def compare(
     methods.sort(key=lambda method: ("oracle", "rule", "pretrained", "peer", "model").index(method.kind))
     by_title = _by_title(methods)
     measured: dict[str, list[dict[str, Any]]] = {title: [] for title in by_title}
-    with Bar("comparing", seeds * len(by_title), show=show_progress) as bar:
-        for seed in range(first_seed, first_seed + seeds):
-            split = make_task(graphs, task, seed, **(task_options or {}))
-            for title, method in by_title.items():
-                bar.update(sum(map(len, measured.values())), f"{title}, split {seed}")
-                measured[title].append({"seed": seed, **measure(method, split, seed, epochs=epochs)})
-    rows = [
-        {
-            "name": title,
-            "kind": by_title[title].kind,
-            **_summary(runs),
-            **({"records": runs} if records else {}),
-        }
-        for title, runs in measured.items()
-    ]
-    return sorted(rows, key=lambda row: -float(row["auc_mean"]))
+
+    def rows() -> list[dict[str, Any]]:
+        found = [
+            {
+                "name": title,
+                "kind": by_title[title].kind,
+                **_summary(runs),
+                **({"records": runs} if records else {}),
+            }
+            for title, runs in measured.items()
+            if runs
+        ]
+        return sorted(found, key=lambda row: -float(row["auc_mean"]))
+
+    try:
+        with Bar("comparing", seeds * len(by_title), show=show_progress) as bar:
+            for seed in range(first_seed, first_seed + seeds):
+                split = make_task(graphs, task, seed, **(task_options or {}))
+                for title, method in by_title.items():
+                    bar.update(sum(map(len, measured.values())), f"{title}, split {seed}")
+                    measured[title].append({"seed": seed, **measure(method, split, seed, epochs=epochs)})
+    except KeyboardInterrupt:
+        raise InterruptedComparison(rows()) from None
+    return rows()
 
 
 def _by_title(methods: Sequence[Method]) -> dict[str, Method]:

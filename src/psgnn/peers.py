@@ -47,7 +47,7 @@ MOST_TRAINING_PAIRS = 200_000
 
 NODE2VEC_PYTHON = "PSGNN_NODE2VEC_PYTHON"
 # Settings of node2vec; with p = q = 1 its walks are of first order. One worker, or the seed would decide nothing.
-NODE2VEC = (
+NODE2VEC: tuple[str, ...] = (
     "--mode", "FirstOrderUnweighted", "--dimensions", "64", "--walk-length", "80", "--num-walks", "10",
     "--window-size", "10", "--p", "1", "--q", "1", "--epochs", "1", "--workers", "1", "--implicit_ids",
 )  # fmt: skip

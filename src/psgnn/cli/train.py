@@ -193,8 +193,8 @@ def compare_command(
 
     Example: psgnn compare communities --task link --models none --seeds 3
     """
-    from psgnn.compare import compare, parse_models
-    from psgnn.console import print_json, print_table, set_verbosity
+    from psgnn.compare import InterruptedComparison, compare, parse_models
+    from psgnn.console import print_json, set_verbosity
     from psgnn.io import check_output, write_table
     from psgnn.peers import PEERS
 
@@ -204,19 +204,26 @@ def compare_command(
     names = parse_models(models)
     others = names_of(peers, list(PEERS), "peer")
     graphs = load_graphs(graph, root, settings, labels, columns)
-    rows = compare(
-        graphs,
-        task,
-        models=names,
-        peers=others,
-        ablate=ablate,
-        preset=preset,
-        seeds=seeds,
-        first_seed=first_seed,
-        epochs=epochs,
-        task_options=task_options(negatives),
-        show_progress=not quiet,
-    )
+    try:
+        rows = compare(
+            graphs,
+            task,
+            models=names,
+            peers=others,
+            ablate=ablate,
+            preset=preset,
+            seeds=seeds,
+            first_seed=first_seed,
+            epochs=epochs,
+            task_options=task_options(negatives),
+            show_progress=not quiet,
+        )
+    except InterruptedComparison as stopped:
+        if stopped.rows and not as_json:
+            _print_comparison(
+                stopped.rows, f"{graph}, {task} task{_drawn(negatives)}, until the interruption"
+            )
+        raise
     if out is not None:
         write_table(out, _columns(rows), force=force)
     if as_json:
@@ -224,13 +231,24 @@ def compare_command(
         options = {"task": task, "negatives": negatives, "preset": preset, "seeds": splits}
         print_json({"graph": graph, **options, "rows": rows})
         return
-    metrics = [metric for metric in METRIC_LABELS if metric != "auc_pooled" and metric in rows[0]]
-    shown_columns = ["method", *(METRIC_LABELS[metric] for metric in metrics), "seconds"]
-    shown = [
-        [row["name"], *(_spread(row, metric) for metric in metrics), f"{row['seconds']:.3f}"] for row in rows
-    ]
     about = f"{seeds} splits, mean ± sd" if seeds > 1 else "1 split"
-    print_table(f"{graph}, {task} task{_drawn(negatives)}, test pairs of {about}", shown_columns, shown)
+    _print_comparison(rows, f"{graph}, {task} task{_drawn(negatives)}, test pairs of {about}")
+
+
+def _print_comparison(rows: list[dict[str, Any]], title: str) -> None:
+    from psgnn.console import print_table
+
+    metrics = [metric for metric in METRIC_LABELS if metric != "auc_pooled" and metric in rows[0]]
+    columns = ["method", *(METRIC_LABELS[metric] for metric in metrics), "splits", "seconds"]
+    shown = [
+        [row["name"], *(_spread(row, m) for m in metrics), str(len(row["auc"])), f"{row['seconds']:.3f}"]
+        for row in rows
+    ]
+    if len({row[-2] for row in shown}) == 1:  # of the same splits, which the title names
+        columns.pop(-2)
+        for row in shown:
+            row.pop(-2)
+    print_table(title, columns, shown)
 
 
 def _columns(rows: list[dict[str, Any]]) -> dict[str, list[Any]]:

@@ -83,13 +83,15 @@ def pagerank_columns(
         raise InputError(f"PageRank needs 0 < restart < 1 and steps >= 1, found {restart} and {steps}")
     starts = np.arange(nodes.size + 1) if starts is None else starts
     inward = (1 / np.maximum(adjacency.degrees, 1)).astype(np.float32)
-    outward = np.ones_like(inward)
-    seed = indicator(adjacency.num_nodes, nodes, starts)
-    x = seed
+    onward = np.float32(1 - restart)
+    outward = np.full_like(inward, onward)
+    lonely = np.flatnonzero(adjacency.degrees == 0)
+    columns = np.repeat(np.arange(starts.size - 1), np.diff(starts))
+    x = indicator(adjacency.num_nodes, nodes, starts)
     for _ in range(steps):
         x = spread(adjacency, x, inward, outward)
-        x *= np.float32(1 - restart)
-        x += np.float32(restart) * seed
+        x[lonely] *= onward  # `spread` lets a node without links keep its row
+        x[nodes, columns] += np.float32(restart)
     return x
 
 
