@@ -7,6 +7,7 @@ import os
 import resource
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -42,7 +43,7 @@ from psgnn.pretraining import pretrain as pretraining
 from psgnn.pretraining.pretrain import pretrain
 from psgnn.tasks import LinkPrediction
 from psgnn.training import fit
-from psgnn.zeroshot import from_weights
+from psgnn.zeroshot import MOST_SETS, from_weights
 
 VILLAGE = Path(__file__).parent.parent / "examples" / "village.csv"
 
@@ -196,6 +197,27 @@ def test_a_network_that_knows_nothing_is_corrected(graph_of_lessons: Positions) 
     decoder.correct(lessons)
     assert roc_auc(labels, decoder(seen, pairs).detach()) > 0.8
     assert all(torch.equal(value, weights[key]) for key, value in decoder.state_dict().items())
+
+
+def test_scores_are_means_over_sets_of_anchors() -> None:
+    graph = data_of(nx.connected_watts_strogatz_graph(80, 4, 0.1, seed=2))
+    weights = psgnn.pretrained()
+    result = weights.on([graph])
+    assert len(result.others) == MOST_SETS - 1
+    assert len({str(one.anchors) for one in (result, *result.others)}) == MOST_SETS
+    pairs = torch.tensor([[0, 1, 2], [10, 3, 40]])
+    alone = [replace(one, others=()).score(pairs) for one in (result, *result.others)]
+    torch.testing.assert_close(result.score(pairs), torch.stack(alone).mean(dim=0))
+    union = result.view.union
+    (single,) = [weights.on_union(union, result.node_names, sets=1)]
+    assert torch.equal(single.score(pairs), alone[0])
+    assert not single.others
+
+
+def test_large_graphs_are_seen_from_one_set(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("psgnn.zeroshot.SETS_OF_NODES", 100)
+    assert not psgnn.pretrained().on([data_of(nx.path_graph(60))]).others
+    assert len(psgnn.pretrained().on([data_of(nx.path_graph(50))]).others) == 1
 
 
 def test_few_links_correct_nothing() -> None:
@@ -355,7 +377,7 @@ def test_features_are_not_looked_at_and_several_graphs_are_one_union() -> None:
 def test_training_starts_where_pretraining_ended(tmp_path: Path) -> None:
     task = LinkPrediction(psgnn.load_dataset("communities", communities=8, size=8), seed=0)
     model = build_model("psgnn", task, init="pretrained")
-    start = psgnn.pretrained().on_union(task.union, [[str(v) for v in range(64)]])
+    start = psgnn.pretrained().on_union(task.union, [[str(v) for v in range(64)]], sets=1)
     with torch.no_grad():
         model.eval()
         scores = model.score(start.view, start.choice, task.val.pairs)

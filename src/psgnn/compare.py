@@ -182,13 +182,12 @@ def _scorer(method: Method, task: Task, seed: int) -> Scorer:
 
 def _pretrained(name: str, options: Mapping[str, Any], task: Task) -> Result:
     """Pretrained weights on the visible graph."""
+    strict, names = options.get("strict", False), names_of(task.graphs)
     if "without" in options:
         from psgnn.pretraining.pretrain import left_out
 
-        weights = left_out(options["without"])
-    else:
-        weights = pretrained(name)
-    return weights.on_union(task.union, names_of(task.graphs), strict=options.get("strict", False))
+        return left_out(options["without"]).on_union(task.union, names, strict=strict, sets=1)
+    return pretrained(name).on_union(task.union, names, strict=strict)
 
 
 class InterruptedComparison(KeyboardInterrupt):

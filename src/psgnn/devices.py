@@ -1,14 +1,18 @@
-"""Where tensors live."""
+"""Where tensors live, and how many threads work on them."""
 
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 import torch
+from threadpoolctl import threadpool_limits
 
 from psgnn.errors import InputError, unknown_name
 
 DEVICES = ("auto", "cpu", "cuda", "mps")
+ONE_THREAD_NODES = 10_000
 
 
 def pick_device(name: str = "auto") -> torch.device:
@@ -22,3 +26,16 @@ def pick_device(name: str = "auto") -> torch.device:
         raise InputError(f"there is no {name} device here; pass --device cpu or auto")
     # torchrun starts one process for each GPU of a machine.
     return torch.device(name, int(os.environ.get("LOCAL_RANK", 0))) if name == "cuda" else torch.device(name)
+
+
+@contextmanager
+def fitting_threads(num_nodes: int) -> Iterator[None]:
+    """One thread of torch and BLAS where the graph is small: threads wait for one another longer than they work."""
+    threads = torch.get_num_threads()
+    small = num_nodes <= ONE_THREAD_NODES
+    torch.set_num_threads(1 if small else threads)
+    try:
+        with threadpool_limits(1 if small else None, "blas"):
+            yield
+    finally:
+        torch.set_num_threads(threads)

@@ -12,6 +12,7 @@ from torch_geometric.data import Data
 
 from psgnn import runs
 from psgnn.console import progress
+from psgnn.devices import fitting_threads
 from psgnn.errors import InputError
 from psgnn.nn.channels import NODE_BLOCK, ChannelEncoder
 from psgnn.nn.choices import AnyChoice, Choice, SetChoice, choice_of, choice_tensors, is_sound
@@ -29,7 +30,8 @@ class Result:
     validation (``epoch``, ``loss``, validation metrics, and the ``anchors`` of that moment where training can change
     them and they are at most 1000: union ids, lists of them for P-GNN's sets); ``anchors`` the union ids of each
     graph's anchors (sets of them for P-GNN); ``embedding_test`` the test metrics of the embeddings' own distance, where
-    pairs are scored by more than that; ``hidden`` the links ``[2, H]`` of the graphs that the model was not shown.
+    pairs are scored by more than that; ``hidden`` the links ``[2, H]`` of the graphs that the model was not shown;
+    ``others`` the same model seen from other anchors, whose scores are averaged with its own.
     """
 
     model: PositionModel
@@ -42,6 +44,7 @@ class Result:
     node_names: list[list[str]]
     embedding_test: dict[str, float] | None = None
     hidden: torch.Tensor = field(default_factory=lambda: torch.zeros(2, 0, dtype=torch.long))
+    others: tuple[Result, ...] = ()
 
     @property
     def anchors(self) -> list[Any] | None:
@@ -79,7 +82,11 @@ class Result:
         if not isinstance(self.model.encoder, ChannelEncoder):
             return self.model.predict(self.view, self.choice, pairs.to(self.view.x.device)).cpu()
         blocks = torch.split(pairs, PAIR_BLOCK, dim=1)
-        return self._in_blocks(self.model.predict, blocks, "scoring pairs", show_progress)
+        with fitting_threads(count):
+            scores = self._in_blocks(self.model.predict, blocks, "scoring pairs", show_progress)
+        for other in self.others:
+            scores = scores + other.score(pairs, show_progress=show_progress)
+        return scores / (1 + len(self.others))
 
     def _in_blocks(
         self, part: Callable[..., torch.Tensor], blocks: Sequence[torch.Tensor], what: str, show: bool
@@ -94,7 +101,7 @@ class Result:
         """The trained model on other graphs, with anchors that it picks there; the metrics stay those of training."""
         view, choice = self._elsewhere(graphs)
         nothing = torch.zeros(2, 0, dtype=torch.long)
-        return replace(self, view=view, choice=choice, node_names=names_of(graphs), hidden=nothing)
+        return replace(self, view=view, choice=choice, node_names=names_of(graphs), hidden=nothing, others=())
 
     def _repr_html_(self) -> str:
         """Metrics, settings and the names of the anchors, for notebooks; names are escaped."""

@@ -6,20 +6,19 @@ import logging
 import math
 import resource
 import time
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Iterable, Sequence
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
-from threadpoolctl import threadpool_limits
 
 from psgnn import runs
 from psgnn.batches import LARGE_FOLDS, Batches, number_of_steps
 from psgnn.checkpoints import State, open_run, remove_run, save_state
 from psgnn.console import Bar
-from psgnn.devices import pick_device
+from psgnn.devices import fitting_threads, pick_device
 from psgnn.distributed import Team, joined
 from psgnn.errors import InputError
 from psgnn.heldout import part_of, write_held_out
@@ -38,7 +37,6 @@ log = logging.getLogger(__name__)
 
 CPU, ALONE = torch.device("cpu"), Team()
 CHECKPOINT_SECONDS = 20.0
-ONE_THREAD_NODES = 10_000
 MOST_WATCHED_PAIRS = 20_000
 MOST_MEASURED_PAIRS, MOST_EMBEDDED_PAIRS = 400_000, 200_000  # of more, a random part says as much
 MOST_WATCHED_LARGE = 5000
@@ -87,25 +85,12 @@ def fit(
             model, task, epochs or number_of_steps(model.config, task), seed, command, where, team
         )
         state = trainer.open(folder) if folder is not None else State()
-        with _fitting_threads(trainer.view):
+        with fitting_threads(trainer.view.union.num_nodes):
             trainer.run(state, folder, progress)
             result = trainer.finish(state, folder)
         if tensorboard is not None and team.leads:
             write_tensorboard(tensorboard, result.history)
     return result
-
-
-@contextmanager
-def _fitting_threads(view: View) -> Iterator[None]:
-    """One thread of torch and BLAS where the graph is small: threads wait for one another longer than they work."""
-    threads = torch.get_num_threads()
-    small = view.union.num_nodes <= ONE_THREAD_NODES
-    torch.set_num_threads(1 if small else threads)
-    try:
-        with threadpool_limits(1 if small else None, "blas"):
-            yield
-    finally:
-        torch.set_num_threads(threads)
 
 
 class _Trainer:

@@ -58,7 +58,7 @@ def settings_of(method: MethodSpec, task: str) -> dict[str, Any]:
 
         # Weights that are trained anew without a family follow from what they are fed with.
         fed = {**method.options, "weights": weights_digest(method.of)}
-        return fed if method.options.get("strict") else {**fed, "context": USE}
+        return fed if "without" in method.options else {**fed, "use": USE}
     if method.kind != "model":
         return method.options
     from psgnn.nn.config import make_config

@@ -30,7 +30,7 @@ SHAPE = (
 LEAST_HIDDEN, MOST_HIDDEN = 20, 2000
 UNLINKED_A_LINK = 3
 LESSON_LINKS, MOST_LESSONS = 2000, 5
-USE = 2  # of the graph's own links by weights that do not change; it is in the identity of recorded runs
+USE = 3  # of weights that do not change, on a graph; it is in the identity of recorded runs
 BINS = 16
 LARGEST_RATIO = 4.0
 
