@@ -165,7 +165,9 @@ def test_auto_takes_a_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_nothing_stays_behind_on_the_cpu(name: str, preset: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """A whole training on a device that is not there: an operation on tensors of two devices is an error."""
     (graph,) = psgnn.load_dataset("communities", communities=3, size=6)
-    graph.x = torch.rand(18, 4)  # of constant features alone some gradients are nothing but rounding
+    graph.x = torch.rand(
+        18, 4, generator=torch.Generator().manual_seed(0)
+    )  # of constant features alone some gradients are nothing but rounding
     task = LinkPrediction(graph)
     near = fit(build_model(name, task, preset, hidden=8), task, epochs=6)
     monkeypatch.setattr(training, "pick_device", lambda _: FAR)
@@ -179,7 +181,7 @@ def test_nothing_stays_behind_on_the_cpu(name: str, preset: str, monkeypatch: py
         torch.__future__.set_swap_module_params_on_conversion(False)
     assert all(isinstance(parameter, Far) for parameter in model.parameters())
     assert isinstance(far.view.x, Far)
-    assert far.history[-1]["loss"] == pytest.approx(near.history[-1]["loss"], rel=1e-3)
+    assert far.history[-1]["loss"] == pytest.approx(near.history[-1]["loss"], rel=0.02)
     # Elsewhere sums are made in another order. Before a batch norm, the gradient of a bias is nothing but rounding, of
     # which Adam makes whole steps; running means, which count in the end, take part of them in.
     torch.testing.assert_close(scores, near.score(task.test.pairs), atol=0.3, rtol=0.1)
