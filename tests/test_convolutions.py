@@ -7,6 +7,7 @@ import pytest
 import torch
 
 from conftest import data_of
+from far_device import FAR, Far, FarDevice
 from psgnn.nn.convolutions import CONVOLUTIONS, EXPONENT_RANGE, make_conv
 from psgnn.nn.sparse import neighbour_sums, pair_dots, weighted_sums
 from psgnn.nn.view import View, view_of
@@ -70,15 +71,19 @@ def test_gradients(view):
 
 def test_other_devices_have_the_same_formulas(view):
     adjacency, n = view.union.adjacency, view.union.num_nodes
-    dense = torch.zeros(n, n)
-    dense[view.edge_index[0], view.edge_index[1]] = 1
-    x = torch.randn(n, 3)
-    torch.testing.assert_close(neighbour_sums(adjacency, x), dense @ x)
-    for values in (
-        neighbour_sums(adjacency, x.to("meta")),
-        pair_dots(x.to("meta"), view.edge_index.to("meta")),
-    ):
-        assert values.device.type == "meta"
+    x, heads, weight = torch.randn(n, 3), torch.randn(n, 2, 3), torch.rand(adjacency.indices.size, 2)
+    near = (
+        neighbour_sums(adjacency, x),
+        weighted_sums(adjacency, weight, heads),
+        pair_dots(x, view.edge_index),
+    )
+    with FarDevice():
+        a, b, c, pairs = (tensor.to(FAR) for tensor in (x, heads, weight, view.edge_index))
+        far = neighbour_sums(adjacency, a), weighted_sums(adjacency, c, b), pair_dots(a, pairs)
+        assert all(isinstance(values, Far) for values in far)
+        back = [values.cpu() for values in far]
+    for values, expected in zip(back, near, strict=True):
+        torch.testing.assert_close(values, expected)
 
 
 def test_large_sums_are_shared_by_threads(monkeypatch):

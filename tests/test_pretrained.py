@@ -209,7 +209,7 @@ def test_scores_are_means_over_sets_of_anchors() -> None:
     alone = [replace(one, others=()).score(pairs) for one in (result, *result.others)]
     torch.testing.assert_close(result.score(pairs), torch.stack(alone).mean(dim=0))
     union = result.view.union
-    (single,) = [weights.on_union(union, result.node_names, sets=1)]
+    single = weights.on_union(union, result.node_names, sets=1)
     assert torch.equal(single.score(pairs), alone[0])
     assert not single.others
 

@@ -96,9 +96,10 @@ def _in_file(shape: tuple[int, ...], dtype: npt.DTypeLike, size: int) -> npt.NDA
     try:
         with tempfile.TemporaryFile(prefix="psgnn-columns-") as file:
             # Now, where a full disk is an error that says so; a hole in the file would be found when it is written to.
-            os.posix_fallocate(file.fileno(), 0, size) if hasattr(os, "posix_fallocate") else file.truncate(
-                size
-            )
+            if hasattr(os, "posix_fallocate"):
+                os.posix_fallocate(file.fileno(), 0, size)
+            else:
+                file.truncate(size)
             mapped = mmap.mmap(file.fileno(), size)
     except OSError as error:
         where = tempfile.gettempdir()
