@@ -75,6 +75,15 @@ def used_bytes() -> int:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss  # bytes on a Mac
 
 
+def need_room(size: int) -> None:
+    """Raise `MemoryError` if so many bytes more would not fit under the cap.
+
+    For what runs in libraries that end the process, or hang, where an allocation of theirs fails.
+    """
+    if _cap is not None and used_bytes() + size > _cap:
+        raise MemoryError(f"{describe(size)} more do not fit under {describe(_cap)}")
+
+
 def empty_columns(shape: tuple[int, ...], dtype: npt.DTypeLike) -> npt.NDArray[Any]:
     """An array to be filled, in memory or in a file that is gone with it."""
     size = int(np.prod(shape)) * np.dtype(dtype).itemsize

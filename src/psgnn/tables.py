@@ -33,7 +33,7 @@ from numba import njit
 
 from psgnn.errors import InputError
 from psgnn.headers import Columns, all_numbers, chosen_pair, is_header, named_pair, weight_column
-from psgnn.memory import memory_cap
+from psgnn.memory import memory_cap, need_room
 
 log = logging.getLogger(__name__)
 
@@ -41,6 +41,7 @@ TEXT_SUFFIXES = (".csv", ".tsv", ".txt", ".edges", ".edgelist", ".el")
 
 SAMPLE_BYTES = 1 << 16
 SAMPLE_RECORDS = 100
+ROW_BYTES = {True: 180, False: 270}  # what reading takes for a row, as measured; of integers, of names
 LEAST_SUSPICIOUS = 10  # records of a table whose first could be an unknown header
 LEADING_COMMENTS = re.compile(rb"(?:[ \t]*(?:[#%][^\n]*)?\n)*")
 PLUS, ZERO, NINE = b"+09"
@@ -150,6 +151,7 @@ class Records:
     def table(self, pair: tuple[int, int], weight: int | None, *, integers: bool) -> Table:
         """The asked columns, the pair as integers if that is wanted and every field is one."""
         columns = [*pair] if weight is None else [*pair, weight]
+        need_room(self.text.count(b"\n") * ROW_BYTES[integers])
         frame = None
         if integers:
             with suppress(pl.exceptions.PolarsError):
@@ -377,6 +379,8 @@ def _read_parquet(path: Path, edges: bool, asked: Columns | None) -> Table:
         if weight is None and edges and pair == (0, 1) and len(names) > 2 and schema[names[2]].is_numeric():
             weight = 2
         columns = [names[i] for i in (*pair, weight) if i is not None]
+        integers = all(schema[names[i]].is_integer() for i in pair)
+        need_room(pl.scan_parquet(path).select(pl.len()).collect().item() * ROW_BYTES[integers])
         frame = pl.read_parquet(path, columns=columns).select(columns)
     for name in columns[:2]:
         dtype = frame[name].dtype
