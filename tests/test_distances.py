@@ -17,6 +17,7 @@ from psgnn.distances import (
     pagerank_columns,
     set_columns,
     shortest_distances,
+    walk_columns,
 )
 from psgnn.distances.kernels import NO_CUTOFF, TOO_DEEP, TOO_SLOW, bitset_bfs, queue_columns
 from psgnn.errors import InputError
@@ -268,6 +269,22 @@ def test_diffusion_agrees_with_dense_algebra(graph: nx.Graph) -> None:
     assert np.allclose(five, np.linalg.matrix_power(step, 5)[:, :2], atol=1e-6)
 
 
+@given(random_graphs(min_nodes=2))
+def test_one_walk_gives_pagerank_and_diffusion(graph: nx.Graph) -> None:
+    adjacency, nodes = adjacency_of(graph), np.array([0, graph.number_of_nodes() - 1])
+    columns = walk_columns(adjacency, nodes, restarts=(0.15, 0.5), diffusion=(2, 4), steps=7)
+    expected = [pagerank_columns(adjacency, nodes, restart=r, steps=7) for r in (0.15, 0.5)]
+    for found, exact in zip(columns, [*expected, *diffusion_columns(adjacency, nodes)], strict=True):
+        assert np.allclose(found, exact, atol=1e-6)
+    four, one = walk_columns(adjacency, nodes, diffusion=(4, 1))  # in any order
+    assert np.allclose(four, columns[3], atol=1e-6)
+    assert np.allclose(one, diffusion_columns(adjacency, nodes, steps=(1,))[0], atol=1e-6)
+    # Diffusion beyond the last step of PageRank does not change it.
+    assert np.array_equal(
+        walk_columns(adjacency, nodes, restarts=(0.5,), diffusion=(9,), steps=7)[0], columns[1]
+    )
+
+
 def test_threads_do_not_change_a_bit(monkeypatch: pytest.MonkeyPatch) -> None:
     graph = nx.barabasi_albert_graph(3000, 5, seed=0)
     adjacency, nodes = adjacency_of(graph), np.arange(200)
@@ -275,9 +292,15 @@ def test_threads_do_not_change_a_bit(monkeypatch: pytest.MonkeyPatch) -> None:
     for threads in (1, 3):
         monkeypatch.setattr("psgnn.distances.engine.num_threads", lambda threads=threads: threads)
         monkeypatch.setattr("psgnn.distances.propagation.num_threads", lambda threads=threads: threads)
-        results.append((hop_columns(adjacency, nodes), pagerank_columns(adjacency, nodes)))
-    assert np.array_equal(results[0][0], results[1][0])
-    assert np.array_equal(results[0][1], results[1][1])
+        results.append(
+            (
+                hop_columns(adjacency, nodes),
+                pagerank_columns(adjacency, nodes),
+                walk_columns(adjacency, nodes, restarts=(0.15,))[0],
+            )
+        )
+    for one, three in zip(*results, strict=True):
+        assert np.array_equal(one, three)
 
 
 def test_oracle_walks_from_the_anchors_of_each_graph() -> None:

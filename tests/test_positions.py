@@ -286,6 +286,17 @@ def test_channels_are_what_their_names_say(graph: nx.Graph, anchors: list[int]) 
         np.testing.assert_allclose(positions.channels[:, :, c], standard, atol=2e-3)
 
 
+@pytest.mark.parametrize("off", [None, "pagerank", "diffusion"])
+def test_channels_of_large_graphs_are_the_same(monkeypatch: pytest.MonkeyPatch, off: str | None) -> None:
+    graphs = [data_of(BROKEN)]
+    parts = Parts() if off is None else replace(Parts(), **{off: False})
+    anchors = np.array([[2, 9, 12, 17]])
+    expected = measured(view_of(graphs), anchors, parts).channels
+    monkeypatch.setattr("psgnn.graph.LARGE_NODES", 1)
+    monkeypatch.setattr("psgnn.distances.oracle.pagerank_columns", None)  # another way is taken
+    np.testing.assert_allclose(measured(view_of(graphs), anchors, parts).channels, expected, atol=1e-4)
+
+
 def test_roles_as_networkx_has_them() -> None:
     positions = measured(view_of([data_of(BROKEN)]), np.array([[0, 5]]))
     degree = np.array([BROKEN.degree[v] for v in BROKEN])

@@ -388,7 +388,7 @@ def test_a_batch_of_labelled_pairs_is_shared_evenly_by_the_graphs() -> None:
 def test_large_graphs_use_few_folds_one_after_the_other(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(batches, "LARGE_NODES", 10)
+    monkeypatch.setattr("psgnn.graph.LARGE_NODES", 10)
     task = link_task()
     with caplog.at_level("INFO", "psgnn"):
         trainer = training._Trainer(build_model("psgnn", task, hidden=8), task, 9, 0)

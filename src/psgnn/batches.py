@@ -8,7 +8,6 @@ from functools import cached_property
 import numpy as np
 import torch
 
-from psgnn.graph import Union
 from psgnn.nn.config import ModelConfig
 from psgnn.nn.view import View
 from psgnn.tasks import LinkPrediction, Task
@@ -17,7 +16,7 @@ MOST_STEP_PAIRS = 32_768
 MOST_STEPS = 1500
 # A fold of a large graph takes long to measure and much memory to keep, and its links are many: few folds are used, one
 # after the other.
-LARGE_NODES, LARGE_FOLDS = 30_000, 3
+LARGE_FOLDS = 3
 
 
 class Batches:
@@ -93,7 +92,7 @@ class Batches:
     @property
     def large(self) -> bool:
         """Whether the graph is so large that memory and time are saved."""
-        return is_large(self.view.union)
+        return self.view.union.large
 
     def fold_of_step(self, step: int) -> int:
         """Folds take turns; those of a large graph have their part of training each."""
@@ -115,11 +114,6 @@ class Batches:
         return self.kept[f]
 
 
-def is_large(union: Union) -> bool:
-    """Whether there is a graph so large that memory and time are saved; many small ones are not."""
-    return int(union.sizes.max(initial=0)) >= LARGE_NODES
-
-
 def step_pairs(config: ModelConfig, task: Task) -> int:
     """How many training pairs a step has. The more there are to learn from, the more of them."""
     count = task.train.labels.numel()
@@ -130,7 +124,7 @@ def step_pairs(config: ModelConfig, task: Task) -> int:
 
 def number_of_steps(config: ModelConfig, task: Task) -> int:
     """The epochs of the settings, or more where so many small steps would not see all the training pairs."""
-    if config.batch == "all" or is_large(task.union):
+    if config.batch == "all" or task.union.large:
         return config.epochs
     passes = math.ceil(config.passes * task.train.labels.numel() / step_pairs(config, task))
     return max(config.epochs, min(passes, MOST_STEPS))

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 IntArray = npt.NDArray[np.int64]
 MAX_NODES = 2**31 - 1
+LARGE_NODES = 30_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -147,6 +148,11 @@ class Union:
     def sizes(self) -> IntArray:
         """Nodes of every graph, ``[G]``."""
         return np.diff(self.ptr)
+
+    @property
+    def large(self) -> bool:
+        """Whether there is a graph so large that memory and time are saved; many small ones are not."""
+        return int(self.sizes.max(initial=0)) >= LARGE_NODES
 
     def graph(self, g: int) -> Adjacency:
         """Graph ``g`` by itself, its nodes numbered from 0."""

@@ -2,7 +2,7 @@
 
 from psgnn.distances.engine import distance_sums, hop_columns, set_columns, shortest_distances
 from psgnn.distances.oracle import DistanceOracle
-from psgnn.distances.propagation import diffusion_columns, pagerank_columns
+from psgnn.distances.propagation import diffusion_columns, pagerank_columns, walk_columns
 
 __all__ = [
     "DistanceOracle",
@@ -12,4 +12,5 @@ __all__ = [
     "pagerank_columns",
     "set_columns",
     "shortest_distances",
+    "walk_columns",
 ]

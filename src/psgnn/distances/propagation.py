@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -43,18 +43,54 @@ def _spread_rows(
             row[k] *= outward[v]
 
 
+@njit(cache=True, nogil=True, fastmath=True)
+def _walk_rows(
+    indptr: npt.NDArray[np.int64],
+    indices: npt.NDArray[np.int32],
+    shares: Floats,
+    inward: Floats,
+    weights: Floats,
+    sums: Floats,
+    y: Floats,
+    first: int,
+    last: int,
+) -> None:
+    """Rows ``first:last`` of a step of the walk: ``y = diag(inward) A shares``, and each of the sums gets its weight of
+    ``A shares``; an isolated node keeps its row."""
+    for v in range(first, last):
+        row = y[v]
+        if indptr[v] == indptr[v + 1]:
+            for k in range(row.size):
+                row[k] = shares[v, k]
+        else:
+            for k in range(row.size):
+                row[k] = 0.0
+        for i in range(indptr[v], indptr[v + 1]):
+            w = indices[i]
+            for k in range(row.size):
+                row[k] += shares[w, k]
+        for j in range(weights.size):
+            for k in range(row.size):
+                sums[j, v, k] += weights[j] * row[k]
+        for k in range(row.size):
+            row[k] *= inward[v]
+
+
 def spread(adjacency: Adjacency, x: Floats, inward: Floats, outward: Floats) -> Floats:
     """``diag(outward) A diag(inward) x`` for ``x [N, K]``, on all cores; their number changes no bit."""
     y = np.empty_like(x)
+    _in_parts(adjacency, x.shape[1], _spread_rows, x, inward, outward, y)
+    return y
+
+
+def _in_parts(adjacency: Adjacency, width: int, kernel: Callable[..., None], *arguments: Floats) -> None:
+    """Let all cores do some rows each of a kernel over rows ``first:last`` of the graph."""
     bounds = np.linspace(0, adjacency.num_nodes, num_threads() + 1).astype(np.int64)
 
     def rows(piece: int) -> None:
-        _spread_rows(
-            adjacency.indptr, adjacency.indices, x, inward, outward, y, bounds[piece], bounds[piece + 1]
-        )
+        kernel(adjacency.indptr, adjacency.indices, *arguments, bounds[piece], bounds[piece + 1])
 
-    run_threads(rows, range(bounds.size - 1), adjacency.indices.size * x.shape[1] / 4)
-    return y
+    run_threads(rows, range(bounds.size - 1), adjacency.indices.size * width / 4)
 
 
 def indicator(num_nodes: int, nodes: IntArray, starts: IntArray) -> Floats:
@@ -114,3 +150,38 @@ def diffusion_columns(
         if t in steps:
             kept[t] = x
     return [kept[t] for t in steps]
+
+
+def walk_columns(
+    adjacency: Adjacency,
+    nodes: IntArray,
+    *,
+    restarts: Sequence[float] = (),
+    diffusion: Sequence[int] = (),
+    steps: int = 20,
+) -> list[Floats]:
+    r"""`pagerank_columns` for each of the restarts, then `diffusion_columns`, from one walk a node.
+
+    Both are made of the same steps :math:`q_t = (A D^{-1})^t e_a`:
+
+    .. math:: p = r \sum_{t < T} (1 - r)^t q_t + (1 - r)^T q_T, \qquad
+              (D^{-1/2} A D^{-1/2})^t e_a = \sqrt{d_a / d_v} \, q_t
+
+    One walk takes half the time of a walk for each, and the memory of all of them.
+    """
+    degrees = np.maximum(adjacency.degrees, 1).astype(np.float32)
+    inward, root = (1 / degrees).astype(np.float32), np.sqrt(degrees)
+    x = indicator(adjacency.num_nodes, nodes, np.arange(nodes.size + 1))
+    sums = np.empty((len(restarts), *x.shape), np.float32)
+    for restart, column in zip(restarts, sums, strict=True):
+        np.multiply(x, np.float32(restart), out=column)
+    x *= inward[:, None]  # what a node passes on to each of its neighbours
+    y = np.empty_like(x)
+    spreads = {}
+    for t in range(1, max(steps if restarts else 1, *diffusion, 1) + 1):
+        weights = [(1 - r) ** t * (r if t < steps else 1) * (t <= steps) for r in restarts]
+        _in_parts(adjacency, nodes.size, _walk_rows, x, inward, np.array(weights, np.float32), sums, y)
+        x, y = y, x
+        if t in diffusion:
+            spreads[t] = x * root[:, None] * root[nodes]
+    return [*sums, *(spreads[t] for t in diffusion)]

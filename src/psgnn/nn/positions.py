@@ -11,7 +11,7 @@ import numpy.typing as npt
 import torch
 
 from psgnn.distances.oracle import DistanceOracle
-from psgnn.distances.propagation import Floats, spread
+from psgnn.distances.propagation import Floats, spread, walk_columns
 from psgnn.graph import Adjacency, IntArray, Union
 from psgnn.heuristics.kernels import triangles
 from psgnn.kernels import connected_components
@@ -132,6 +132,16 @@ def measure_channels(view: View, nodes: IntArray, parts: Parts) -> tuple[npt.NDA
 
 def _flows(oracle: DistanceOracle, nodes: IntArray, parts: Parts) -> Iterator[Floats]:
     """PageRank and diffusion from the anchors, ``[N, K]`` each, one after the other."""
+    union = oracle.union
+    if union.large and union.num_graphs == 1:
+        # The same but for rounding, which the weights that come with the package are rebuilt to the last bit without.
+        yield from walk_columns(
+            union.adjacency,
+            nodes[0],
+            restarts=RESTARTS if parts.pagerank else (),
+            diffusion=DIFFUSION_STEPS if parts.diffusion else (),
+        )
+        return
     for restart in RESTARTS if parts.pagerank else ():
         yield oracle.pagerank(nodes, restart=restart)
     if parts.diffusion:
