@@ -9,7 +9,6 @@ equal score count alike.
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 import time
 from pathlib import Path
@@ -18,6 +17,7 @@ from typing import Any
 import torch
 
 import psgnn
+from output import publish
 from psgnn import candidates
 from psgnn.errors import PsgnnError
 from psgnn.results import Result
@@ -111,10 +111,7 @@ def main() -> None:
         except PsgnnError as error:
             print(f"left out: {case[0]}: {error}", file=sys.stderr)
     results = {"epochs": EPOCHS, "seed": SEED, "rows": rows}
-    print(json.dumps(results, indent=2))
-    print(markdown(rows), file=sys.stderr)
-    if arguments.json:
-        arguments.json.write_text(json.dumps(results, indent=2) + "\n")
+    publish(results, markdown(rows), arguments.json)
 
 
 if __name__ == "__main__":

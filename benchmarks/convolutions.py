@@ -9,7 +9,6 @@ their steps counts, and their outputs are compared. One thread each, as training
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 import time
 from collections.abc import Callable
@@ -18,6 +17,7 @@ from typing import Any
 
 import torch
 
+from output import publish
 from psgnn.datasets import load_dataset
 from psgnn.errors import PsgnnError
 from psgnn.nn import View, view_of
@@ -77,10 +77,7 @@ def main() -> None:
         sizes = {"nodes": view.union.num_nodes, "edges": view.union.adjacency.num_edges}
         rows.append({"data": dataset, **sizes, **{name: measure(name, view) for name in CONVOLUTIONS}})
     results = {"rows": rows}
-    print(json.dumps(results, indent=2))
-    print(markdown(rows), file=sys.stderr)
-    if arguments.json:
-        arguments.json.write_text(json.dumps(results, indent=2) + "\n")
+    publish(results, markdown(rows), arguments.json)
 
 
 if __name__ == "__main__":

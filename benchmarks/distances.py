@@ -27,6 +27,7 @@ from typing import Any
 import numpy as np
 
 import psgnn.distances.engine as engine
+from output import publish, recorded
 from psgnn.bench import Answer, grid, power_law, scipy_bfs_order, scipy_dijkstra, timed
 from psgnn.datasets import load_dataset
 from psgnn.distances import hop_columns
@@ -248,20 +249,14 @@ def main() -> None:
             print(f"left out: {name}: {error}", file=sys.stderr)
             continue
         rows.extend(run(name, graph, counts, skip))
-    results = {
-        "machine": {"cores": os.cpu_count(), "processor": platform.processor() or platform.machine(),
-                    "python": platform.python_version()},
-        "rows": rows,
-    }  # fmt: skip
-    print(json.dumps(results, indent=2))
-    print(markdown(rows), file=sys.stderr)
-    if arguments.json:
-        if arguments.only:
-            old = json.loads(arguments.json.read_text())["rows"]
-            place = [row["graph"] for row in old].index(arguments.only)
-            others = [row for row in old if row["graph"] != arguments.only]
-            results["rows"] = others[:place] + rows + others[place:]
-        arguments.json.write_text(json.dumps(results, indent=2) + "\n")
+    if arguments.only and arguments.json:
+        old = recorded(arguments.json)
+        place = [row["graph"] for row in old].index(arguments.only)
+        others = [row for row in old if row["graph"] != arguments.only]
+        rows = others[:place] + rows + others[place:]
+    machine = {"cores": os.cpu_count(), "processor": platform.processor() or platform.machine(),
+               "python": platform.python_version()}  # fmt: skip
+    publish({"machine": machine, "rows": rows}, markdown(rows), arguments.json)
 
 
 if __name__ == "__main__":

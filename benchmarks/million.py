@@ -18,6 +18,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+from output import publish, recorded
 from scale import write_graph
 
 COMMANDS = ("train", "train --memory", "embed", "predict --top")
@@ -86,14 +87,14 @@ def main() -> None:
     parser.add_argument("--nodes", type=int, default=1_000_000)
     parser.add_argument("--memory", default="4G", help="cap of the second run")
     parser.add_argument("--only", choices=COMMANDS, action="append", help="one of the commands")
-    parser.add_argument("--json", type=Path, help="also write the results here")
+    parser.add_argument("--json", type=Path, help="also write the results here, beside others")
     arguments = parser.parse_args()
     commands = tuple(arguments.only or COMMANDS)
-    results = {"rows": run(arguments.nodes, arguments.memory, commands)}
-    print(json.dumps(results, indent=2))
-    print(markdown(results["rows"]), file=sys.stderr)
-    if arguments.json:
-        arguments.json.write_text(json.dumps(results, indent=2) + "\n")
+    measured = run(arguments.nodes, arguments.memory, commands)
+    anew = {(row["nodes"], row["command"]) for row in measured}
+    rows = [row for row in recorded(arguments.json) if (row["nodes"], row["command"]) not in anew] + measured
+    rows.sort(key=lambda row: row["nodes"])
+    publish({"rows": rows}, markdown(rows), arguments.json)
 
 
 if __name__ == "__main__":

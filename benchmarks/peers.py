@@ -18,6 +18,8 @@ import time
 from pathlib import Path
 from typing import Any
 
+from output import publish, recorded, write
+
 SEED = 100
 METHODS = ("psgnn", "node2vec")
 GRAPHS = {
@@ -109,17 +111,14 @@ def main() -> None:
     if arguments.one:
         print(json.dumps(measure(*arguments.one)))
         return
-    kept = arguments.json is not None and arguments.json.exists()
-    rows: list[dict[str, Any]] = json.loads(arguments.json.read_text())["rows"] if kept else []
+    rows = recorded(arguments.json)
     for graph in arguments.only or GRAPHS:
         if any(row["graph"] == graph for row in rows):
             continue
         rows.append({"graph": graph, **{method: watched(method, GRAPHS[graph]) for method in METHODS}})
         print(json.dumps(rows[-1]), file=sys.stderr, flush=True)
-        if arguments.json:
-            arguments.json.write_text(json.dumps({"rows": rows}, indent=2) + "\n")
-    print(json.dumps({"rows": rows}, indent=2))
-    print(markdown(rows), file=sys.stderr)
+        write({"rows": rows}, arguments.json)
+    publish({"rows": rows}, markdown(rows), arguments.json)
 
 
 if __name__ == "__main__":

@@ -1,15 +1,16 @@
-"""Growth: time by stage and memory of link prediction on graphs that double from 10,000 nodes on.
+"""Growth: time by stage and memory of link prediction on graphs that double, up to four million nodes.
 
     python benchmarks/scale.py [--largest NODES] [--json FILE]
 
 Each size runs in a process of its own. ``power-law`` has ten links a node, of which six are within groups of about a
-thousand; ``road`` is a grid with a fifth of its links missing. Anchors are log2 N, steps have 2048 pairs. Exponents are
+thousand; ``road`` is a grid with a fifth of its links missing. Anchors are log2 N, steps have 1024 pairs. Exponents are
 slopes of log time over log nodes, of the four largest sizes.
 """
 
 from __future__ import annotations
 
 import argparse
+import itertools
 import json
 import resource
 import subprocess
@@ -22,10 +23,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import polars as pl
 
+from output import publish, recorded, write
+
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-SMALLEST, LARGEST = 10_000, 640_000
+SMALLEST, LARGEST = 10_000, 4_000_000
 KINDS = ("power-law", "road")
 STAGES = ("read", "split", "anchors", "hops", "positions", "steps", "scores")
 STEPS, SCORED = 20, 20_000
@@ -75,7 +78,7 @@ def measure(path: str) -> dict[str, Any]:
     lap("read")
     task = psgnn.LinkPrediction([graph], seed=0)
     lap("split")
-    model = build_model("psgnn", task, anchors="log")
+    model = build_model("psgnn", task, anchors="log", members=1, batch=1024)
     trainer = _Trainer(model, task, 600, 0, None, CPU)
     lap("anchors")
     assert trainer.fixed is not None
@@ -101,20 +104,26 @@ def measure(path: str) -> dict[str, Any]:
     }
 
 
-def run(largest: int) -> list[dict[str, Any]]:
-    """All kinds and sizes, each in a process of its own; a first one, which compiles the kernels, does not count."""
-    rows = []
+def run(largest: int, path: Path | None) -> list[dict[str, Any]]:
+    """All kinds and sizes that the file does not have, each in a process of its own.
+
+    A first one, which compiles the kernels, does not count.
+    """
+    rows = recorded(path)
+    sizes = [largest]
+    while sizes[0] >= 2 * SMALLEST:
+        sizes.insert(0, sizes[0] // 2)
     with TemporaryDirectory() as folder:
-        path = Path(folder) / "graph.parquet"
-        write_graph("power-law", 2000, path)
-        _in_process(path)
-        for kind in KINDS:
-            nodes = SMALLEST
-            while nodes <= largest:
-                write_graph(kind, nodes, path)
-                rows.append({"kind": kind, **_in_process(path)})
-                print(json.dumps(rows[-1]), file=sys.stderr, flush=True)
-                nodes *= 2
+        graph = Path(folder) / "graph.parquet"
+        write_graph("power-law", 2000, graph)
+        _in_process(graph)
+        for kind, nodes in itertools.product(KINDS, sizes):
+            if any((row["kind"], row["asked"]) == (kind, nodes) for row in rows):
+                continue
+            write_graph(kind, nodes, graph)
+            rows.append({"kind": kind, "asked": nodes, **_in_process(graph)})
+            print(json.dumps(rows[-1]), file=sys.stderr, flush=True)
+            write({"rows": rows}, path)
     return rows
 
 
@@ -187,17 +196,14 @@ def main() -> None:
     """Measure, print JSON on stdout and tables on stderr."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--largest", type=int, default=LARGEST, help="nodes of the largest graph")
-    parser.add_argument("--json", type=Path, help="also write the results here")
+    parser.add_argument("--json", type=Path, help="also write the results here; go on with what it has")
     parser.add_argument("--one", help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if arguments.one:
         print(json.dumps(measure(arguments.one)))
         return
-    results = {"rows": run(arguments.largest)}
-    print(json.dumps(results, indent=2))
-    print(markdown(results["rows"]), file=sys.stderr)
-    if arguments.json:
-        arguments.json.write_text(json.dumps(results, indent=2) + "\n")
+    rows = run(arguments.largest, arguments.json)
+    publish({"rows": rows}, markdown(rows), arguments.json)
 
 
 if __name__ == "__main__":

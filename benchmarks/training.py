@@ -23,6 +23,7 @@ from typing import Any
 
 import torch
 
+from output import publish
 from psgnn.bench import dense, f3
 from psgnn.datasets import load_dataset
 from psgnn.errors import PsgnnError
@@ -153,10 +154,7 @@ def main() -> None:
             print(f"left out: {name}: {error}", file=sys.stderr)
     machine = {"cores": os.cpu_count(), "processor": platform.machine(), "python": platform.python_version()}
     results = {"machine": machine, "layers": LAYERS, "hidden": HIDDEN, "rows": rows}
-    print(json.dumps(results, indent=2))
-    print(markdown(rows), file=sys.stderr)
-    if arguments.json:
-        arguments.json.write_text(json.dumps(results, indent=2) + "\n")
+    publish(results, markdown(rows), arguments.json)
 
 
 if __name__ == "__main__":

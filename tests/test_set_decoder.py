@@ -388,8 +388,13 @@ def test_a_batch_of_labelled_pairs_is_shared_evenly_by_the_graphs() -> None:
 def test_large_graphs_use_few_folds_one_after_the_other(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr("psgnn.graph.LARGE_NODES", 10)
     task = link_task()
+    usual = build_model("psgnn", task).config
+    monkeypatch.setattr("psgnn.graph.LARGE_NODES", 10)
+    config = build_model("psgnn", task).config
+    assert (usual.members, config.members, usual.batch, config.batch) == (4, 1, "auto", 1024)
+    assert build_model("psgnn", task, members=3).config.members == 3  # what is asked for counts
+    assert build_model("psgnn", task, preset="paper").config.batch == "all"
     with caplog.at_level("INFO", "psgnn"):
         trainer = training._Trainer(build_model("psgnn", task, hidden=8), task, 9, 0)
     assert "a large graph: 3 of the folds are used" in caplog.text

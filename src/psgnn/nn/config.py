@@ -139,6 +139,9 @@ _BEST: dict[str, dict[str, Any]] = {
     "agnn": {"layers": 2, "hidden": 64, "lr": 5e-3},
 }  # fmt: skip
 
+# Of large graphs `best` leaves out what hundreds of thousands of links make superfluous: several networks that are averaged,
+# large steps, many looks at validation.
+_BEST_LARGE: dict[str, dict[str, Any]] = {"psgnn": {"members": 1, "batch": 1024, "eval_every": 60}}
 
 # What starts from the weights that come with the package: they have learnt already, on graphs without features.
 _PRETRAINED: dict[str, Any] = {"decoder": "context", "members": 2, "features": False, "lr": 1e-3}
@@ -162,9 +165,16 @@ ABLATIONS: dict[str, dict[str, Any]] = {
 
 
 def make_config(
-    name: str, task: str, in_channels: int, preset: str = "best", seed: int = 0, **options: Any
+    name: str,
+    task: str,
+    in_channels: int,
+    preset: str = "best",
+    seed: int = 0,
+    *,
+    large: bool = False,
+    **options: Any,
 ) -> ModelConfig:
-    """The settings of a model under a preset, changed by `options`."""
+    """The settings of a model under a preset, for large graphs or others, changed by `options`."""
     if name not in MODELS:
         raise unknown_name("model", name, MODELS)
     if preset not in PRESETS:
@@ -173,7 +183,7 @@ def make_config(
     settings: dict[str, Any] = {"lr": lr, "dropout": dropout, "hidden": hidden, "layers": layers}
     settings |= _PARTS[name]
     if preset == "best":
-        settings |= _BEST_TRAINING | _BEST.get(name, {})
+        settings |= _BEST_TRAINING | _BEST.get(name, {}) | (_BEST_LARGE.get(name, {}) if large else {})
     if options.get("init") == "pretrained":
         settings |= _PRETRAINED
     for option in options:

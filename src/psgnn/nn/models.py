@@ -155,7 +155,8 @@ def build_model(name: str, task: Task, preset: str = "best", seed: int = 0, **op
         options: any field of `psgnn.nn.config.ModelConfig`, such as ``anchors="log2"`` or ``estimator="simple"``.
     """
     in_channels = features(task.graphs).size(1)
-    model = model_of(make_config(name, task.name, in_channels, preset, seed, **options))
+    large = task.union.large
+    model = model_of(make_config(name, task.name, in_channels, preset, seed, large=large, **options))
     if model.config.init == "pretrained":
         model.load_state_dict(read_weights(f"best-{task.name}").tensors)
     return model

@@ -22,7 +22,7 @@ from psgnn.nn.structure import STRUCTURAL_FEATURES, structural_features
 from psgnn.nn.subsets import KSubset
 from psgnn.nn.view import View
 
-MOST_ROWS = 20_000_000  # pairs of a node and an anchor of one graph, with log^2 N anchors
+MOST_ROWS = 8_000_000  # pairs of a node and an anchor of one graph, with log^2 N anchors
 
 
 def counts(view: View, k: int | str) -> IntArray:
