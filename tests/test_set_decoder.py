@@ -385,6 +385,19 @@ def test_a_batch_of_labelled_pairs_is_shared_evenly_by_the_graphs() -> None:
 # Large graphs, on small ones
 
 
+def test_embeddings_learn_from_every_so_many_pairs() -> None:
+    task = link_task()
+    view, pairs, labels = view_of(task.graphs), task.train.pairs, task.train.labels
+    losses = {}
+    for every in (1, 3):
+        model = build_model("psgnn", task, hidden=8, embed_every=every).eval()
+        choice = model.pick(view)
+        losses[every] = model.loss(view, choice, pairs, labels)
+        scores = model.embedding_decoder(*model.embedded(view, choice, pairs[:, ::every]))  # type: ignore[misc]
+        losses[every] -= torch.nn.functional.binary_cross_entropy_with_logits(scores, labels[::every])
+    torch.testing.assert_close(losses[1], losses[3])  # that of the scores is left, of all pairs
+
+
 def test_large_graphs_use_few_folds_one_after_the_other(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -392,7 +405,8 @@ def test_large_graphs_use_few_folds_one_after_the_other(
     usual = build_model("psgnn", task).config
     monkeypatch.setattr("psgnn.graph.LARGE_NODES", 10)
     config = build_model("psgnn", task).config
-    assert (usual.members, config.members, usual.batch, config.batch) == (4, 1, "auto", 1024)
+    assert (usual.members, usual.batch, usual.embed_every) == (4, "auto", 1)
+    assert (config.members, config.batch, config.embed_every) == (1, 1024, 2)
     assert build_model("psgnn", task, members=3).config.members == 3  # what is asked for counts
     assert build_model("psgnn", task, preset="paper").config.batch == "all"
     with caplog.at_level("INFO", "psgnn"):

@@ -83,6 +83,9 @@ class ModelConfig(BaseModel):
     batch: int | Literal["auto", "all"] = "all"
     passes: int = Field(2, ge=0)  # over the training pairs at least, however small the batch
     negatives: int = Field(1, ge=1)
+    embed_every: int = Field(
+        1, ge=1
+    )  # of the pairs of a step, every n-th is one that embeddings learn from too
     one_cycle: bool = False
     average: float = Field(0.0, ge=0, lt=1)
 
@@ -139,9 +142,11 @@ _BEST: dict[str, dict[str, Any]] = {
     "agnn": {"layers": 2, "hidden": 64, "lr": 5e-3},
 }  # fmt: skip
 
-# Of large graphs `best` leaves out what hundreds of thousands of links make superfluous: several networks that are averaged,
-# large steps, many looks at validation.
-_BEST_LARGE: dict[str, dict[str, Any]] = {"psgnn": {"members": 1, "batch": 1024, "eval_every": 60}}
+# On large graphs `best` leaves out what hundreds of thousands of links make superfluous: several networks that are
+# averaged, large steps, many looks at validation.
+_BEST_LARGE: dict[str, dict[str, Any]] = {
+    "psgnn": {"members": 1, "batch": 1024, "embed_every": 2, "eval_every": 60}
+}
 
 # What starts from the weights that come with the package: they have learnt already, on graphs without features.
 _PRETRAINED: dict[str, Any] = {"decoder": "context", "members": 2, "features": False, "lr": 1e-3}

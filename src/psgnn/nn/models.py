@@ -115,7 +115,9 @@ class PositionModel(nn.Module):
         else:
             loss = entropy(self.score(view, choice, pairs), labels)
         if self.embedding_decoder is not None:
-            loss = loss + entropy(self.embedding_decoder(*self.embedded(view, choice, pairs)), labels)
+            some = slice(None, None, self.config.embed_every)
+            scores = self.embedding_decoder(*self.embedded(view, choice, pairs[:, some]))
+            loss = loss + entropy(scores, labels[some])
         return loss
 
     def calibrate(self, view: View, choice: AnyChoice | None, pairs: torch.Tensor) -> None:
