@@ -231,6 +231,8 @@ def test_oracle_keeps_bytes_while_they_hold_the_distances(monkeypatch: pytest.Mo
         oracle = DistanceOracle(union)
         assert oracle.hops([0])[-1, 0] == union.num_nodes - 1
         assert oracle.cached_bytes == width * union.num_nodes
+        oracle.hops([union.num_nodes - 1] * 2)  # one column, though asked for twice
+        assert oracle.cached_bytes == 2 * width * union.num_nodes
 
 
 def test_oracle_refuses_anchors_of_another_graph() -> None:

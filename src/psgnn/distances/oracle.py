@@ -41,12 +41,13 @@ class DistanceOracle:
         self.memory = memory
         self._full: CompactHops | None = None
         self._columns: OrderedDict[bytes, CompactHops] = OrderedDict()
+        self._column_bytes = 0  # a sum over thousands of columns would take longer than a look at one
 
     @property
     def cached_bytes(self) -> int:
         """Bytes that the cache holds now."""
         full = 0 if self._full is None else self._full.nbytes
-        return full + sum(column.nbytes for column in self._columns.values())
+        return full + self._column_bytes
 
     def hops(self, anchors: npt.ArrayLike) -> Hops:
         """Hops to the anchors, int16 ``[N, K]``; -1 = unreachable, or a padded anchor."""
@@ -139,16 +140,16 @@ class DistanceOracle:
     def _from_columns(self, table: IntArray) -> Hops:
         self._check_fits(table.shape[1])
         keys = [lane.tobytes() for lane in table.T]
-        missing = [k for k in range(len(keys)) if keys[k] not in self._columns]
+        missing = list({key: k for k, key in enumerate(keys) if key not in self._columns}.values())
         if missing:
             computed = compact_columns(self.union.adjacency, *self._lanes(table[:, missing]))
             for place, k in enumerate(missing):
                 self._columns[keys[k]] = np.ascontiguousarray(computed[:, place])
+            self._column_bytes += computed.nbytes
         hops = np.empty((self.union.num_nodes, len(keys)), np.int16)
         for k, key in enumerate(keys):
             self._columns.move_to_end(key)
             hops[:, k] = expand(self._columns[key])
-        excess = self.cached_bytes - self.memory
-        while excess > 0:
-            excess -= self._columns.popitem(last=False)[1].nbytes
+        while self.cached_bytes > self.memory:
+            self._column_bytes -= self._columns.popitem(last=False)[1].nbytes
         return hops
