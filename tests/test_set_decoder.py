@@ -407,6 +407,7 @@ def test_large_graphs_use_few_folds_one_after_the_other(
     config = build_model("psgnn", task).config
     assert (usual.members, usual.batch, usual.embed_every) == (4, "auto", 1)
     assert (config.members, config.batch, config.embed_every) == (1, 1024, 2)
+    assert (task.folds, link_task().folds, LinkPrediction(small_communities(), folds=7).folds) == (10, 40, 7)
     assert build_model("psgnn", task, members=3).config.members == 3  # what is asked for counts
     assert build_model("psgnn", task, preset="paper").config.batch == "all"
     with caplog.at_level("INFO", "psgnn"):

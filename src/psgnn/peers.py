@@ -44,6 +44,7 @@ Scorer = Callable[[torch.Tensor], torch.Tensor]  # pairs int64 [2, P] -> scores 
 Peer = Callable[[Task, int], Scorer]
 
 MOST_TRAINING_PAIRS = 200_000
+MOST_FOLDS = 10  # each is measured anew
 
 NODE2VEC_PYTHON = "PSGNN_NODE2VEC_PYTHON"
 # Settings of node2vec; with p = q = 1 its walks are of first order. One worker, or the seed would decide nothing.
@@ -190,8 +191,9 @@ class _Columns:
             chosen = _sample(task.train.labels.numel(), MOST_TRAINING_PAIRS, rng)
             return self.of(task.train.pairs[:, chosen]), task.train.labels[chosen].numpy()
         described, labels = [], []
-        most = MOST_TRAINING_PAIRS // (1 + NEGATIVES_A_POSITIVE) // task.folds
-        for fold in map(task.fold, range(task.folds)):
+        folds = range(min(task.folds, MOST_FOLDS))
+        most = MOST_TRAINING_PAIRS // (1 + NEGATIVES_A_POSITIVE) // len(folds)
+        for fold in map(task.fold, folds):
             positives = fold.positives[:, _sample(fold.positives.size(1), most, rng)]
             negatives = task.sample_negatives(NEGATIVES_A_POSITIVE * positives.size(1), rng)
             if positives.size(1):  # a small graph leaves some folds empty
