@@ -93,7 +93,8 @@ def main() -> None:
     measured = run(arguments.nodes, arguments.memory, commands)
     anew = {(row["nodes"], row["command"]) for row in measured}
     rows = [row for row in recorded(arguments.json) if (row["nodes"], row["command"]) not in anew] + measured
-    rows.sort(key=lambda row: row["nodes"])
+    order = [name.split()[0] for name in COMMANDS]
+    rows.sort(key=lambda row: (row["nodes"], order.index(row["command"].split()[0]), row["command"]))
     publish({"rows": rows}, markdown(rows), arguments.json)
 
 
