@@ -19,6 +19,7 @@ from psgnn import memory
 from psgnn.errors import InputError
 from psgnn.memory import describe, empty_columns, keep_columns, parse_size
 from psgnn.nn import build_model
+from psgnn.tables import ROW_BYTES
 from psgnn.tasks import LinkPrediction
 from psgnn.training import fit
 
@@ -113,6 +114,30 @@ print("free")
 """
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
     assert done.stdout.split() == ["held", "free"], done.stderr
+
+
+def test_room_is_asked_for_before_a_file_is_read(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """By the number of rows, and more for names than for integers."""
+    asked: list[int] = []
+    monkeypatch.setattr("psgnn.tables.need_room", asked.append)
+    for name, frame in {
+        "integers": pl.DataFrame({"source": range(99), "target": range(1, 100)}),
+        "names": pl.DataFrame({"source": [f"a{i}" for i in range(99)], "target": ["b"] * 99}),
+    }.items():
+        frame.write_csv(tmp_path / f"{name}.csv")
+        frame.write_parquet(tmp_path / f"{name}.parquet")
+        psgnn.read_graph(tmp_path / f"{name}.csv")
+        psgnn.read_graph(tmp_path / f"{name}.parquet")
+    few, many = (99 * ROW_BYTES[integers] for integers in (True, False))
+    assert 99 * 100 < few < many
+    assert asked[1::2] == [few, many]
+    assert all(abs(one - other) <= other / 50 for one, other in zip(asked[::2], asked[1::2], strict=True))
+    monkeypatch.undo()
+    memory.need_room(2**60)  # without a cap anything goes
+    monkeypatch.setattr(memory, "_cap", memory.used_bytes() + 2**30)
+    memory.need_room(2**20)
+    with pytest.raises(MemoryError, match=r"2\.0 GiB more do not fit"):
+        memory.need_room(2**31)
 
 
 def test_a_cap_below_psgnn_itself(run: Run) -> None:

@@ -204,6 +204,15 @@ def test_training_positives_are_described_by_a_graph_without_them(monkeypatch: p
     assert (y == 0).sum() == 3 * (y == 1).sum()
 
 
+def test_boosting_measures_at_most_ten_folds(monkeypatch: pytest.MonkeyPatch) -> None:
+    task = LinkPrediction(data_of(nx.connected_caveman_graph(4, 8)), folds=12)
+    measured: list[int] = []
+    fold = task.fold
+    monkeypatch.setattr(task, "fold", lambda f: (measured.append(f), fold(f))[1])
+    peers._Columns(task, 0).of_training_pairs(np.random.default_rng(0))
+    assert measured == list(range(10))
+
+
 @pytest.mark.parametrize("kind", ["link", "pair"])
 def test_training_pairs_are_capped(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(peers, "MOST_TRAINING_PAIRS", 80)

@@ -293,7 +293,8 @@ def test_channels_of_large_graphs_are_the_same(monkeypatch: pytest.MonkeyPatch, 
     anchors = np.array([[2, 9, 12, 17]])
     expected = measured(view_of(graphs), anchors, parts).channels
     monkeypatch.setattr("psgnn.graph.LARGE_NODES", 1)
-    monkeypatch.setattr("psgnn.distances.oracle.pagerank_columns", None)  # another way is taken
+    for name in ("pagerank_columns", "diffusion_columns"):  # another way is taken
+        monkeypatch.setattr(f"psgnn.distances.oracle.{name}", None)
     np.testing.assert_allclose(measured(view_of(graphs), anchors, parts).channels, expected, atol=1e-4)
 
 

@@ -16,7 +16,7 @@ MOST_STEP_PAIRS = 32_768
 MOST_STEPS = 1500
 # A fold of a large graph takes long to measure and much memory to keep, and its links are many: few folds are used, one
 # after the other.
-LARGE_FOLDS = 3
+USED_FOLDS = 3
 
 
 class Batches:
@@ -86,7 +86,7 @@ class Batches:
     def filled_folds(self) -> list[int]:
         """Folds with something to predict; of few training edges, some have nothing."""
         assert isinstance(self.task, LinkPrediction)
-        wanted = range(LARGE_FOLDS if self.large else self.task.folds)
+        wanted = range(USED_FOLDS if self.large else self.task.folds)
         return [f for f in wanted if self.task.fold(f).positives.numel()]
 
     @property

@@ -15,7 +15,7 @@ import numpy as np
 import torch
 
 from psgnn import runs
-from psgnn.batches import LARGE_FOLDS, Batches, number_of_steps
+from psgnn.batches import USED_FOLDS, Batches, number_of_steps
 from psgnn.checkpoints import State, open_run, remove_run, save_state
 from psgnn.console import Bar
 from psgnn.devices import fitting_threads, pick_device
@@ -124,7 +124,7 @@ class _Trainer:
             log.info(
                 "a large graph: %d of the folds are used, %d validation pairs are watched, and metrics are those of "
                 "at most %d random pairs",
-                LARGE_FOLDS,
+                USED_FOLDS,
                 MOST_WATCHED_LARGE,
                 MOST_MEASURED_PAIRS,
             )

@@ -134,7 +134,8 @@ def _flows(oracle: DistanceOracle, nodes: IntArray, parts: Parts) -> Iterator[Fl
     """PageRank and diffusion from the anchors, ``[N, K]`` each, one after the other."""
     union = oracle.union
     if union.large and union.num_graphs == 1:
-        # The same but for rounding, which the weights that come with the package are rebuilt to the last bit without.
+        # The same but for rounding. Others keep a walk for each, since from them the weights that come with the package
+        # are rebuilt to the last bit.
         yield from walk_columns(
             union.adjacency,
             nodes[0],
