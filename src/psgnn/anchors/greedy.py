@@ -9,8 +9,9 @@ import numpy.typing as npt
 from numba import njit
 
 from psgnn.distances.engine import hop_columns
-from psgnn.distances.kernels import LANES
+from psgnn.distances.kernels import LANES, STRIDE
 from psgnn.graph import Adjacency, IntArray
+from psgnn.intrinsics import prefetch
 from psgnn.kernels import connected_components
 
 # Up to this many nodes every node is a candidate in every step; beyond it, a sample is.
@@ -53,18 +54,30 @@ def _farthest_first(
 ) -> None:
     """Fill ``anchors[given:]``. A search stops where another anchor is as near, so all of them are cheap."""
     queue = np.empty(order.size, np.int32)
+    rank = np.empty(order.size, np.int32)
+    for i in range(order.size):
+        rank[order[i]] = i
     for k in range(anchors.size):
         if k >= given:
             best = -1
-            for v in order:
-                if nearest[v] >= 0 and (best < 0 or nearest[v] > nearest[best]):
-                    best = v
+            for v in range(nearest.size):
+                if nearest[v] >= 0:
+                    if best < 0 or nearest[v] > nearest[best]:
+                        best = v
+                    elif nearest[v] == nearest[best] and rank[v] < rank[best]:
+                        best = v
             anchors[k] = best
         source = anchors[k]
         nearest[source] = 0
         queue[0] = source
         size, head = 1, 0
         while head < size:
+            if head + 3 * STRIDE < size:  # as in `queue_bfs`
+                prefetch(indptr, queue[head + 3 * STRIDE])
+                prefetch(indices, indptr[queue[head + 2 * STRIDE]])
+                soon = queue[head + STRIDE]
+                for i in range(indptr[soon], indptr[soon + 1]):
+                    prefetch(nearest, indices[i])
             v = queue[head]
             head += 1
             for i in range(indptr[v], indptr[v + 1]):

@@ -40,7 +40,7 @@ def _mixed(adjacency: Adjacency, k: int, rng: np.random.Generator) -> IntArray:
     spread = farthest_first(adjacency, (k + 1) // 2, rng)
     if k == 1:
         return spread
-    others = np.setdiff1d(np.arange(adjacency.num_nodes), spread)
+    others = np.delete(np.arange(adjacency.num_nodes), spread)
     weight = adjacency.degrees[others] + 1e-3  # a node without links comes last
     drawn = rng.choice(others, k - spread.size, replace=False, p=weight / weight.sum())
     # Alternately, so that the first of them are of both kinds.

@@ -14,9 +14,9 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from llvmlite import ir
-from numba import njit, types
-from numba.extending import intrinsic
+from numba import njit
+
+from psgnn.intrinsics import count_ones, prefetch, trailing_zeros
 
 LANES = 64  # searches in one machine word
 NO_CUTOFF = 2**31 - 1
@@ -32,22 +32,8 @@ PROBE_LEVELS = 24
 PROBE_SETTLED = 0.25
 # Scan all unfinished nodes (pull) once the frontier's edges exceed this share of all edges.
 PULL_SHARE = 0.06
-
-
-@intrinsic
-def _trailing_zeros(typing_context: Any, word: Any) -> Any:
-    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        return builder.cttz(args[0], ir.Constant(ir.IntType(1), 1))
-
-    return types.uint64(types.uint64), codegen
-
-
-@intrinsic
-def _count_ones(typing_context: Any, word: Any) -> Any:
-    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        return builder.ctpop(args[0])
-
-    return types.uint64(types.uint64), codegen
+AHEAD = 16  # links between what is sent for from memory and what is read
+STRIDE = 4  # nodes of a queue likewise
 
 
 @njit(cache=True, nogil=True)
@@ -80,6 +66,7 @@ def bitset_bfs(
     queue = np.empty(num_nodes, np.uint32)
     touched = np.empty(num_nodes, np.uint32)
     zero, one = np.uint64(0), np.uint64(1)
+    ahead, final = np.uint64(AHEAD), np.uint64(indices.size - 1)
 
     full = zero
     size = 0
@@ -92,7 +79,7 @@ def bitset_bfs(
         found[nodes[i]] |= bit
     settled = 0.0
     first = np.uint64(column)
-    wanted = PROBE_SETTLED * num_nodes * _count_ones(full)
+    wanted = PROBE_SETTLED * num_nodes * count_ones(full)
 
     level = 0
     while True:
@@ -103,7 +90,7 @@ def bitset_bfs(
             new = found[v]
             seen[v] |= new
             work += np.int64(starts[v + one] - starts[v])
-            count = _count_ones(new)
+            count = count_ones(new)
             settled += count
             if add and level > 0:
                 sums[0, v] += count * level
@@ -111,7 +98,7 @@ def bitset_bfs(
                 sums[2, v] += count
             if write:
                 while new != zero:
-                    dist[v, first + _trailing_zeros(new)] = level
+                    dist[v, first + trailing_zeros(new)] = level
                     new &= new - one
         for i in range(size):
             queue[i] = touched[i]
@@ -132,6 +119,7 @@ def bitset_bfs(
                 if missing != zero:
                     new = zero
                     for i in range(starts[v], starts[v + one]):
+                        prefetch(frontier, neighbours[min(i + ahead, final)])
                         new |= frontier[neighbours[i]]
                         if new & missing == missing:
                             break
@@ -145,6 +133,7 @@ def bitset_bfs(
                 v = np.uint64(queue[i])
                 reach = frontier[v]
                 for j in range(starts[v], starts[v + one]):
+                    prefetch(seen, neighbours[min(j + ahead, final)])
                     w = neighbours[j]
                     new = reach & ~seen[w]
                     if new != zero:
@@ -181,6 +170,13 @@ def queue_bfs(
             size += 1
     head = 0
     while head < size:
+        # What is read of a node comes from three places, each of which says where the next is.
+        if head + 3 * STRIDE < size:
+            prefetch(starts, queue[head + 3 * STRIDE])
+            prefetch(neighbours, starts[queue[head + 2 * STRIDE]])
+            soon = np.uint64(queue[head + STRIDE])
+            for i in range(starts[soon], starts[soon + one]):
+                prefetch(hops, neighbours[i])
         v = np.uint64(queue[head])
         head += 1
         next_hop = hops[v] + 1

@@ -11,8 +11,11 @@ from numba import njit
 from psgnn.distances.engine import num_threads, run_threads
 from psgnn.errors import InputError
 from psgnn.graph import Adjacency, IntArray
+from psgnn.intrinsics import prefetch
 
 Floats = npt.NDArray[np.float32]
+AHEAD = 16  # links between a neighbour whose row is sent for and the one whose row is read
+LINE = 16  # numbers in a line of the processor's cache
 
 
 @njit(cache=True, nogil=True, fastmath=True)
@@ -27,6 +30,7 @@ def _spread_rows(
     last: int,
 ) -> None:
     """Rows ``first:last`` of ``y = diag(outward) A diag(inward) x``; an isolated node keeps its row."""
+    flat, final = x.reshape(x.size), indices.size - 1
     for v in range(first, last):
         row = y[v]
         if indptr[v] == indptr[v + 1]:
@@ -36,6 +40,9 @@ def _spread_rows(
         for k in range(row.size):
             row[k] = 0.0
         for i in range(indptr[v], indptr[v + 1]):
+            ahead = row.size * np.int64(indices[min(i + AHEAD, final)])
+            prefetch(flat, ahead)
+            prefetch(flat, ahead + LINE)
             w = indices[i]
             for k in range(row.size):
                 row[k] += inward[w] * x[w, k]
@@ -57,6 +64,7 @@ def _walk_rows(
 ) -> None:
     """Rows ``first:last`` of a step of the walk: ``y = diag(inward) A shares``, and each of the sums gets its weight of
     ``A shares``; an isolated node keeps its row."""
+    flat, final = shares.reshape(shares.size), indices.size - 1
     for v in range(first, last):
         row = y[v]
         if indptr[v] == indptr[v + 1]:
@@ -66,6 +74,9 @@ def _walk_rows(
             for k in range(row.size):
                 row[k] = 0.0
         for i in range(indptr[v], indptr[v + 1]):
+            ahead = row.size * np.int64(indices[min(i + AHEAD, final)])
+            prefetch(flat, ahead)
+            prefetch(flat, ahead + LINE)
             w = indices[i]
             for k in range(row.size):
                 row[k] += shares[w, k]

@@ -179,20 +179,36 @@ def local_walks(indptr: Ids, indices: Neighbours, us: Ids, vs: Ids, most: int, o
 
 @njit(cache=True, nogil=True)
 def triangles(indptr: Ids, indices: Neighbours) -> Scores:
-    """Triangles at every node, ``[N]``; each is found once, at its smallest node."""
+    """Triangles at every node, ``[N]``.
+
+    Each is found once, at the node of its smallest degree: links point from small degrees to large ones, so that no node
+    has many, however many links a hub has.
+    """
     num_nodes = indptr.size - 1
-    count = np.zeros(num_nodes)
-    near = np.full(num_nodes, -1, np.int64)
+    starts = np.empty(num_nodes + 1, np.int64)
+    onward = np.empty(indices.size // 2, np.int32)
+    size = 0
     for u in range(num_nodes):
-        for j in range(indptr[u], indptr[u + 1]):
-            near[indices[j]] = u
+        starts[u] = size
+        degree = indptr[u + 1] - indptr[u]
         for j in range(indptr[u], indptr[u + 1]):
             v = indices[j]
-            if v > u:
-                for k in range(indptr[v], indptr[v + 1]):
-                    w = indices[k]
-                    if w > v and near[w] == u:
-                        count[u] += 1
-                        count[v] += 1
-                        count[w] += 1
+            other = indptr[v + 1] - indptr[v]
+            if other > degree or (other == degree and v > u):
+                onward[size] = v
+                size += 1
+    starts[num_nodes] = size
+    count = np.zeros(num_nodes)
+    near = np.full(num_nodes, -1, np.int32)
+    for u in range(num_nodes):
+        for j in range(starts[u], starts[u + 1]):
+            near[onward[j]] = u
+        for j in range(starts[u], starts[u + 1]):
+            v = onward[j]
+            for k in range(starts[v], starts[v + 1]):
+                w = onward[k]
+                if near[w] == u:
+                    count[u] += 1
+                    count[v] += 1
+                    count[w] += 1
     return count
