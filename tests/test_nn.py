@@ -89,6 +89,20 @@ def test_fused_messages_and_their_gradients(far: bool, multiply: bool, reads: bo
     assert torch.allclose(fused(*leaves.values()), dense)
 
 
+@pytest.mark.parametrize("reads", [False, True])
+def test_padding_is_passed_over_with_the_same_gradients(reads: bool) -> None:
+    arguments = message_arguments(far=True)
+    arguments["weight"] = torch.tensor([[0.5, 0.0, 2.0], [1.0, 0.0, 0.0]], dtype=torch.float64)
+    readout = torch.randn(5, dtype=torch.float64) if reads else torch.empty(0, dtype=torch.float64)
+    leaves = [arguments[key] for key in ("table", "base", "far")]
+    fused = anchor_messages(**arguments, multiply=True, readout=readout if reads else None)
+    dense = dense_messages(**arguments, multiply=True, readout=readout)
+    assert torch.allclose(fused, dense)
+    slope = torch.randn_like(dense)
+    ours, theirs = (torch.autograd.grad(out, leaves, slope) for out in (fused, dense))
+    assert all(torch.allclose(a, b) for a, b in zip(ours, theirs, strict=True))
+
+
 def test_blocks_on_many_threads_give_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
     results = []
     for threads in (1, 3):

@@ -107,12 +107,14 @@ class SetChoice:
 
     def per_graph(self, view: View) -> list[list[list[int]]]:
         """The sets of each graph, union ids."""
-        graph = view.union.graph_of[self.nodes]
-        lane = np.repeat(np.arange(self.starts.size - 1), np.diff(self.starts))
-        return [
-            [self.nodes[(graph == g) & (lane == j)].tolist() for j in np.unique(lane[graph == g])]
-            for g in range(view.union.num_graphs)
-        ]
+        sets: list[list[list[int]]] = [[] for _ in range(view.union.num_graphs)]
+        for members in np.split(self.nodes, self.starts[1:-1]):
+            graph = view.union.graph_of[members]
+            order = np.argsort(graph, kind="stable")
+            present, first = np.unique(graph[order], return_index=True)
+            for g, part in zip(present, np.split(members[order], first[1:]), strict=True):
+                sets[g].append(part.tolist())
+        return sets
 
 
 AnyChoice = Choice | SetChoice

@@ -2,7 +2,8 @@
 
 Letters: ``table [D, R]`` one row a distinct distance, ``near [N, K]`` which row of it, ``base [N, R]`` the
 node's own part, ``who [N, K]`` the anchor, whose own part is ``term [M, R]`` or ``factor [M, R]``,
-``weight [G, K]`` of each anchor and ``graph [N]``. The pre-activation of node v and anchor k is
+``weight [G, K]`` of each anchor, zero for one that is only padding and is passed over, and ``graph [N]``. The
+pre-activation of node v and anchor k is
 
     table[near[v, k]] + base[v]
     table[near[v, k]] + term[who[v, k]] + base[v]
@@ -73,6 +74,9 @@ def read_forward(
     active, one = np.empty_like(readout), base.dtype.type(1)
     for v in range(first, last):
         for k in range(near.shape[1]):
+            if weight[graph[v], k] == 0:
+                out[v, k] = 0
+                continue
             active[:] = 0
             anchor = 0 if who is None else who[v, k]
             _add_active(one, table[near[v, k]], base[v], term, factor, anchor, active)
@@ -94,7 +98,10 @@ def backward(
         g, own = graph[v], base[v]
         grad_own[:] = 0
         for k in range(near.shape[1]):
-            w, step, grad_step = weight[g, k], table[near[v, k]], grad_table[near[v, k]]
+            w = weight[g, k]
+            if w == 0:
+                continue
+            step, grad_step = table[near[v, k]], grad_table[near[v, k]]
             anchor = 0 if who is None else who[v, k]
             if readout is None:
                 scale, slope = base.dtype.type(1), grad_out[v]
