@@ -68,10 +68,16 @@ class _Smoother:
     def __call__(self, x: Floats) -> Floats:
         y = spread(self.union.adjacency, x, self.scale, self.scale)
         y[self.lonely] = 0  # `spread` lets a node without links keep its row
-        total = np.add.reduceat(self.scale[:, None] * x, self.union.ptr[:-1], axis=0) * self.share[:, None]
+        total = self._sums(x) * self.share[:, None]
         for rows in _row_blocks(0, self.union.num_nodes):
             y[rows] += self.scale[rows, None] * total[self.union.graph_of[rows]]
         return y
+
+    def _sums(self, x: Floats) -> Floats:
+        """The scaled rows of every graph added up, ``[G, r]``."""
+        if self.union.large and self.union.num_graphs == 1:
+            return self.scale[None] @ x  # the same but for rounding, without a copy of x
+        return np.add.reduceat(self.scale[:, None] * x, self.union.ptr[:-1], axis=0)
 
 
 def _orthonormalise(basis: Floats, ptr: IntArray, counts: npt.NDArray[np.int64]) -> None:
