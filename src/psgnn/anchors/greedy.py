@@ -59,13 +59,11 @@ def _farthest_first(
         rank[order[i]] = i
     for k in range(anchors.size):
         if k >= given:
-            best = -1
+            best, most = -1, -1
             for v in range(nearest.size):
-                if nearest[v] >= 0:
-                    if best < 0 or nearest[v] > nearest[best]:
-                        best = v
-                    elif nearest[v] == nearest[best] and rank[v] < rank[best]:
-                        best = v
+                away = nearest[v]
+                if away > most or (away == most >= 0 and rank[v] < rank[best]):
+                    best, most = v, away
             anchors[k] = best
         source = anchors[k]
         nearest[source] = 0

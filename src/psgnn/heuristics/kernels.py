@@ -181,8 +181,8 @@ def local_walks(indptr: Ids, indices: Neighbours, us: Ids, vs: Ids, most: int, o
 def triangles(indptr: Ids, indices: Neighbours) -> Scores:
     """Triangles at every node, ``[N]``.
 
-    Each is found once, at the node of its smallest degree: links point from small degrees to large ones, so that no node
-    has many, however many links a hub has.
+    Each is found once, at the node of its smallest degree: links are followed from small degrees to large ones, so that
+    a hub has few.
     """
     num_nodes = indptr.size - 1
     starts = np.empty(num_nodes + 1, np.int64)
