@@ -8,6 +8,9 @@ from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic
 
+AHEAD = 16  # links between the neighbour that is sent for from memory and the one that is read
+STRIDE = 4  # nodes of a queue likewise
+
 
 @intrinsic
 def trailing_zeros(typing_context: Any, word: Any) -> Any:

@@ -9,9 +9,9 @@ import numpy.typing as npt
 from numba import njit
 
 from psgnn.distances.engine import hop_columns
-from psgnn.distances.kernels import LANES, STRIDE
+from psgnn.distances.kernels import LANES
 from psgnn.graph import Adjacency, IntArray
-from psgnn.intrinsics import prefetch
+from psgnn.intrinsics import STRIDE, prefetch
 from psgnn.kernels import connected_components
 
 # Up to this many nodes every node is a candidate in every step; beyond it, a sample is.

@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 from numba import njit
 
-from psgnn.intrinsics import count_ones, prefetch, trailing_zeros
+from psgnn.intrinsics import AHEAD, STRIDE, count_ones, prefetch, trailing_zeros
 
 LANES = 64  # searches in one machine word
 NO_CUTOFF = 2**31 - 1
@@ -32,8 +32,6 @@ PROBE_LEVELS = 24
 PROBE_SETTLED = 0.25
 # Scan all unfinished nodes (pull) once the frontier's edges exceed this share of all edges.
 PULL_SHARE = 0.06
-AHEAD = 16  # links between what is sent for from memory and what is read
-STRIDE = 4  # nodes of a queue likewise
 
 
 @njit(cache=True, nogil=True)

@@ -11,10 +11,9 @@ from numba import njit
 from psgnn.distances.engine import num_threads, run_threads
 from psgnn.errors import InputError
 from psgnn.graph import Adjacency, IntArray
-from psgnn.intrinsics import prefetch
+from psgnn.intrinsics import AHEAD, prefetch
 
 Floats = npt.NDArray[np.float32]
-AHEAD = 16  # links between a neighbour whose row is sent for and the one whose row is read
 LINE = 16  # numbers in a line of the processor's cache
 
 
