@@ -21,6 +21,7 @@ from psgnn.experiments.tables import markdown
 from psgnn.nn import build_model
 from psgnn.nn.pickers import RulePicker
 from psgnn.nn.view import view_of
+from psgnn.tasks import LinkPrediction, PairClassification, Task
 
 ROOT = Path(__file__).resolve().parent.parent
 PAPER = next((ROOT.parent / "shared" / "paper").glob("*.txt"), None)
@@ -243,3 +244,54 @@ def test_a_step_on_all_pairs_has_a_bound(monkeypatch: pytest.MonkeyPatch) -> Non
     known = {tuple(pair) for pair in task.train.pairs.T.tolist()}
     assert some.size(1) == 10
     assert known.issuperset(map(tuple, some.T.tolist()))
+
+
+@pytest.mark.parametrize("holdout", ["pairs", "graphs"])
+@pytest.mark.parametrize("name", ["gcn", "pgnn", "psgnn"])
+def test_of_many_graphs_a_step_sees_a_part(name: str, holdout: str) -> None:
+    sizes = (4, 5, 6, 7, 8)
+    graphs = [load_dataset("communities", communities=3, size=size)[0] for size in sizes]
+    for graph, size in zip(graphs, sizes, strict=True):
+        graph.x = torch.arange(3.0 * size)[:, None] + torch.tensor([100.0 * size, 0.0])
+    task = PairClassification(graphs, seed=0, holdout=holdout)
+    model = build_model(name, task, "paper", hidden=8, step_nodes=35)
+    trainer = training._Trainer(model, task, 1, 0)
+    features = trainer.view.x
+    known = {
+        (*features[u].tolist(), *features[v].tolist()): (int(label), int(g))
+        for (u, v), label, g in zip(
+            task.train.pairs.T.tolist(), task.train.labels, task.train.graph_ids, strict=True
+        )
+    }
+    seen: list[set[int]] = []
+    for step in range(len(trainer.batches.parts)):
+        view, pairs, labels = trainer._batch(step, np.random.default_rng(step))
+        met = [
+            (known[(*view.x[u].tolist(), *view.x[v].tolist())], label)
+            for (u, v), label in zip(pairs.T.tolist(), labels.tolist(), strict=True)
+        ]
+        assert all(of_pair[0] == label for of_pair, label in met)
+        seen.append({of_pair[1] for of_pair, _ in met})
+        assert len(seen[-1]) == view.union.num_graphs
+        alone = {degree for g in seen[-1] for degree in trainer.view.union.graph(g).degrees.tolist()}
+        assert alone == set(view.union.adjacency.degrees.tolist())
+    trained = set(task.train.graph_ids.tolist())
+    assert len(seen) == -(-int(task.union.sizes[sorted(trained)].sum()) // 35) > 1
+    assert sum(map(len, seen)) == len(trained)
+    assert set.union(*seen) == trained
+    trainer._epoch(0)  # of the part, and it can be learnt from
+
+
+def test_parts_are_for_those_whose_anchors_need_not_be_the_same_for_all() -> None:
+    def parts(name: str, task: Task, preset: str, step_nodes: int) -> int:
+        model = build_model(name, task, preset, step_nodes=step_nodes)
+        return len(training._Trainer(model, task, 1, 0).batches.parts)
+
+    one = make_task(load_dataset("communities", communities=4, size=6), "pair", 0)
+    many = PairClassification(2 * load_dataset("communities", communities=4, size=6), seed=0)
+    linked = LinkPrediction(2 * load_dataset("communities", communities=4, size=6), seed=0)
+    assert parts("gcn", one, "paper", 5) == 0
+    assert parts("gcn", many, "paper", 5) == 2
+    assert parts("gcn", many, "paper", 48) == parts("gcn", many, "paper", 0) == 0
+    assert parts("gcn", linked, "paper", 5) == 0
+    assert parts("psgnn", many, "best", 5) == 0

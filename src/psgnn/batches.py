@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 import torch
 
+from psgnn.graph import IntArray
 from psgnn.nn.config import ModelConfig
 from psgnn.nn.view import View
 from psgnn.tasks import LinkPrediction, Task
@@ -19,21 +21,37 @@ MOST_STEPS = 1500
 USED_FOLDS = 3
 
 
+@dataclass(frozen=True)
+class Part:
+    """Some of the graphs of a task: a view of them alone, and where in it the nodes of the task are, ``[N]``."""
+
+    graphs: IntArray
+    view: View
+    node: torch.Tensor
+
+
 class Batches:
     """The batches of a training run of so many epochs. Each depends on its epoch and a generator alone.
 
     In link prediction, if the settings ask for it, positives are those of a fold and the graph is without them; a view
-    of it is ``kept`` by fold, with all that was measured there.
+    of it is ``kept`` by fold, with all that was measured there. In pair classification on many graphs, where anchors
+    need not be those of all of them (``whole``), a step sees a part of the graphs, and parts take turns.
     """
 
-    def __init__(self, task: Task, view: View, config: ModelConfig, epochs: int) -> None:
-        self.task, self.view, self.config, self.epochs = task, view, config, epochs
+    def __init__(
+        self, task: Task, view: View, config: ModelConfig, epochs: int, *, whole: bool = True
+    ) -> None:
+        self.task, self.view, self.config, self.epochs, self.whole = task, view, config, epochs, whole
         self.hides = config.hide_positives and isinstance(task, LinkPrediction)
         self.kept: dict[int, tuple[torch.Tensor, View]] = {}
 
     def draw(self, epoch: int, rng: np.random.Generator) -> tuple[View, torch.Tensor, torch.Tensor]:
         """The batch of an epoch: view, pairs ``[2, P]`` and labels ``[P]``."""
         size = step_pairs(self.config, self.task)
+        if self.parts:
+            part = self.parts[epoch % len(self.parts)]
+            some = self._from_every_graph(size, rng, part.graphs)
+            return part.view, part.node[self.task.train.pairs[:, some]], self.task.train.labels[some]
         whole = self.config.batch == "all" and size == self.task.train.labels.numel()
         return self.pairs(epoch, rng, None if whole else size)
 
@@ -50,7 +68,7 @@ class Batches:
         if not isinstance(self.task, LinkPrediction):
             if size is None:
                 return self.view, split.pairs, split.labels
-            some = self._from_every_graph(size, rng)
+            some = self._from_every_graph(size, rng, self._trained_graphs)
             return self.view, split.pairs[:, some], split.labels[some]
         if self.hides:
             # Deviates: the paper scores training edges on a graph that contains them.
@@ -71,10 +89,32 @@ class Batches:
     def _positives(self) -> torch.Tensor:
         return self.task.train.pairs[:, self.task.train.labels == 1]
 
-    def _from_every_graph(self, size: int, rng: np.random.Generator) -> torch.Tensor:
+    @cached_property
+    def parts(self) -> list[Part]:
+        """Parts of the graphs of about `step_nodes` nodes each, shuffled; none if one is all."""
+        most, graphs = self.config.step_nodes, self._trained_graphs
+        if self.whole or isinstance(self.task, LinkPrediction) or most == 0:
+            return []
+        count = min(math.ceil(self.view.union.sizes[graphs].sum() / most), graphs.size)
+        shuffled = np.random.default_rng(graphs.size).permutation(graphs)
+        return [self._part(np.sort(some)) for some in np.array_split(shuffled, count)] if count > 1 else []
+
+    def _part(self, graphs: IntArray) -> Part:
+        inside = torch.from_numpy(np.isin(self.view.union.graph_of, graphs))
+        return Part(graphs, self.view.only(graphs, inside), inside.cumsum(0) - 1)
+
+    @cached_property
+    def _pair_counts(self) -> IntArray:
+        return torch.bincount(self.task.train.graph_ids).numpy()
+
+    @cached_property
+    def _trained_graphs(self) -> IntArray:
+        return np.flatnonzero(self._pair_counts)
+
+    def _from_every_graph(self, size: int, rng: np.random.Generator, graphs: IntArray) -> torch.Tensor:
         """Places of random training pairs, as many from each graph: AUC is the mean over the graphs."""
-        counts = torch.bincount(self.task.train.graph_ids).numpy()
-        graph = rng.choice(np.flatnonzero(counts), size)
+        counts = self._pair_counts
+        graph = rng.choice(graphs, size)
         within = (rng.random(size) * counts[graph]).astype(np.int64)
         return self._by_graph[torch.from_numpy((np.cumsum(counts) - counts)[graph] + within)]
 

@@ -119,7 +119,7 @@ class _Trainer:
             weight_decay=self.config.weight_decay,
             fused=device.type == "cpu",
         )
-        self.batches = Batches(task, self.view, self.config, epochs)
+        self.batches = Batches(task, self.view, self.config, epochs, whole=model.fixed_anchors)
         if self.batches.large and team.leads:
             log.info(
                 "a large graph: %d of the folds are used, %d validation pairs are watched, and metrics are those of "

@@ -81,6 +81,7 @@ class ModelConfig(BaseModel):
     fresh_negatives: bool = False
     samples: int = Field(1, ge=1)
     batch: int | Literal["auto", "all"] = "all"
+    step_nodes: int = Field(2048, ge=0)  # of many graphs that a step of pair classification sees; 0: all
     passes: int = Field(2, ge=0)  # over the training pairs at least, however small the batch
     negatives: int = Field(1, ge=1)
     embed_every: int = Field(

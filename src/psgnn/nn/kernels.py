@@ -10,7 +10,7 @@ pre-activation of node v and anchor k is
     table[near[v, k]] * factor[who[v, k]] + base[v]
 
 What is not there is None: numba compiles every form for itself, and only a loop over R without choices becomes vector
-code.
+code. Rows of anchors are in random places; that of the anchor `NEXT` ones ahead is sent for.
 """
 
 from __future__ import annotations
@@ -21,9 +21,14 @@ import numpy as np
 import numpy.typing as npt
 from numba import njit
 
+from psgnn.intrinsics import prefetch
+
 Floats = npt.NDArray[Any]
 Ids = npt.NDArray[np.int32]
 Graphs = npt.NDArray[np.int64]
+
+NEXT = 2
+LINE = 16  # numbers that come from memory together
 
 
 @njit(cache=True, nogil=True, fastmath=True, inline="always")
@@ -61,6 +66,9 @@ def pool_forward(
         out[v] = 0
         for k in range(near.shape[1]):
             w, anchor = weight[graph[v], k], 0 if who is None else who[v, k]
+            if factor is not None and who is not None and k + NEXT < near.shape[1]:
+                for r in range(0, base.shape[1], LINE):
+                    prefetch(factor, who[v, k + NEXT] * base.shape[1] + r)
             if w != 0:
                 _add_active(w, table[near[v, k]], base[v], term, factor, anchor, out[v])
 
@@ -101,6 +109,10 @@ def backward(
             w = weight[g, k]
             if w == 0:
                 continue
+            if factor is not None and who is not None and k + NEXT < near.shape[1]:
+                for r in range(0, base.shape[1], LINE):
+                    prefetch(factor, who[v, k + NEXT] * base.shape[1] + r)
+                    prefetch(grad_anchor, who[v, k + NEXT] * base.shape[1] + r)
             step, grad_step = table[near[v, k]], grad_table[near[v, k]]
             anchor = 0 if who is None else who[v, k]
             if readout is None:

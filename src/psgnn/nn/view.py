@@ -10,7 +10,7 @@ import torch
 
 from psgnn.distances.oracle import DistanceOracle
 from psgnn.errors import InputError
-from psgnn.graph import Union
+from psgnn.graph import IntArray, Union
 
 if TYPE_CHECKING:
     from torch_geometric.data import Data
@@ -77,6 +77,11 @@ class View:
     def without(self, union: Union) -> View:
         """The same features over other edges of the same nodes: the graph of a training fold."""
         return View(union, self.x)
+
+    def only(self, graphs: IntArray, nodes: torch.Tensor) -> View:
+        """Some of the graphs alone, with the features of their nodes, a mask ``[N]``."""
+        union = Union.of_adjacencies([self.union.graph(g) for g in graphs])
+        return View(union, self.x[nodes.to(self.x.device)])
 
 
 def features(graphs: Sequence[Data]) -> torch.Tensor:
