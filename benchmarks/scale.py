@@ -137,10 +137,10 @@ def _in_process(path: Path) -> dict[str, Any]:
     return found
 
 
-def exponent(rows: list[dict[str, Any]], values: list[float]) -> float:
-    """The slope of log value over log nodes of the largest sizes."""
-    nodes = np.log([row["nodes"] for row in rows[-FITTED:]])
-    return float(np.polyfit(nodes, np.log(np.maximum(values[-FITTED:], 1e-3)), 1)[0])
+def exponent(rows: list[dict[str, Any]], values: list[float], fitted: int = FITTED) -> float:
+    """The slope of log value over log nodes of so many of the largest sizes; 0 for all."""
+    nodes = np.log([row["nodes"] for row in rows[-fitted:]])
+    return float(np.polyfit(nodes, np.log(np.maximum(values[-fitted:], 1e-3)), 1)[0])
 
 
 def markdown(rows: list[dict[str, Any]]) -> str:
@@ -157,9 +157,11 @@ def markdown(rows: list[dict[str, Any]]) -> str:
         for row in own:
             times = " | ".join(f"{row['seconds'][stage]:.2f}" for stage in STAGES)
             lines.append(f"| {row['nodes']:,} | {row['edges']:,} | {times} | {row['memory_mb']:,} MB |")
-        slopes = [exponent(own, [row["seconds"][stage] for row in own]) for stage in STAGES]
-        memory = exponent(own, [float(row["memory_mb"]) for row in own])
-        lines.append(f"| *exponent* | | {' | '.join(f'{slope:.2f}' for slope in slopes)} | {memory:.2f} |")
+        columns = [[row["seconds"][stage] for row in own] for stage in STAGES]
+        columns.append([float(row["memory_mb"]) for row in own])
+        for title, fitted in (("all sizes", 0), (f"the {FITTED} largest", FITTED)):
+            slopes = " | ".join(f"{exponent(own, column, fitted):.2f}" for column in columns)
+            lines.append(f"| *exponent, {title}* | | {slopes} |")
         parts.append("\n".join(lines))
     return "\n\n".join(parts) + "\n"
 
@@ -188,7 +190,12 @@ def plot(rows: list[dict[str, Any]]) -> Figure:
         axes.grid(color="#e5e5e5", linewidth=0.6)
         place_below = {"loc": "upper center", "bbox_to_anchor": (0.5, -0.15)}
         axes.legend(
-            **place_below, fontsize=7, ncols=3, frameon=False, title="stage (exponent)", title_fontsize=7
+            **place_below,
+            fontsize=7,
+            ncols=3,
+            frameon=False,
+            title=f"stage (exponent, the {FITTED} largest)",
+            title_fontsize=7,
         )
     panels[0].set_ylabel("seconds")
     return figure
