@@ -70,6 +70,69 @@ def test_two_processes_train_what_one_does(tmp_path: Path) -> None:
     torch.testing.assert_close(scores[1], scores[0], atol=2e-2, rtol=2e-2)
 
 
+# A job that tells which of its processes measured channels, and how every one has them.
+TOLD = """
+import json, os, sys
+from pathlib import Path
+import numpy as np
+import psgnn.distributed
+from psgnn.nn import positions
+psgnn.distributed.SMALL = 0
+told = {"measured": 0, "mapped": set()}
+measure, seen = positions.measure_channels, positions._measure
+def measure_channels(view, nodes, parts):
+    told["measured"] += 1
+    if os.environ.get("PSGNN_TEST_FAIL"):
+        raise MemoryError("no room")
+    return measure(view, nodes, parts)
+def measured(view, nodes, parts):
+    found = seen(view, nodes, parts)
+    told["mapped"].add(isinstance(found.channels, np.memmap))
+    return found
+positions.measure_channels, positions._measure = measure_channels, measured
+sys.argv = ["psgnn", *sys.argv[1:]]
+from psgnn import cli
+try:
+    cli.main()
+finally:
+    told["mapped"] = sorted(told["mapped"])
+    Path(f"told-{os.environ['RANK']}.json").write_text(json.dumps(told))
+"""
+
+
+def told_job(folder: Path, **environment: str) -> subprocess.CompletedProcess[str]:
+    (folder / "job.py").write_text(TOLD)
+    (folder / "tmp").mkdir(exist_ok=True)
+    launch = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2", "job.py"]
+    return subprocess.run(
+        [sys.executable, *launch, "train", "communities", *SETTINGS, "--out", "run"],
+        cwd=folder,
+        env={**os.environ, "OMP_NUM_THREADS": "1", "TMPDIR": str(folder / "tmp"), **environment},
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+
+
+@pytest.mark.slow
+def test_one_process_of_a_machine_measures_and_all_map_its_columns(tmp_path: Path) -> None:
+    done = told_job(tmp_path)
+    assert done.returncode == 0, done.stderr
+    first, second = (json.loads((tmp_path / f"told-{rank}.json").read_text()) for rank in (0, 1))
+    assert first["measured"] == 11  # the visible graph and ten folds
+    assert second["measured"] == 0
+    assert first["mapped"] == second["mapped"] == [True]
+    assert not list((tmp_path / "tmp").glob("psgnn-columns-*"))
+
+
+@pytest.mark.slow
+def test_columns_that_cannot_be_measured_end_all_processes(tmp_path: Path) -> None:
+    done = told_job(tmp_path, PSGNN_TEST_FAIL="1")
+    assert done.returncode != 0
+    assert "columns could not be measured on machine 0 of the job: no room" in done.stderr
+    assert not list((tmp_path / "tmp").glob("psgnn-columns-*"))
+
+
 # A job whose second process kills itself in a step, after the first has written a checkpoint.
 KILLED = """
 import os, signal, sys

@@ -6,19 +6,25 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+import tempfile
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import timedelta
+from pathlib import Path
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
 import torch
 from torch import distributed, nn
 
 from psgnn.errors import PsgnnError
+from psgnn.memory import SMALL
 
 PATIENCE = timedelta(minutes=30)  # that one process waits for the others
 Loss = Callable[..., torch.Tensor]
+Columns = Mapping[str, npt.NDArray[Any]]
 
 
 class LostWorkerError(PsgnnError):
@@ -27,10 +33,12 @@ class LostWorkerError(PsgnnError):
 
 @dataclass(frozen=True)
 class Team:
-    """The processes of a job: this one is number ``rank`` of ``size``."""
+    """The processes of a job: this one is number ``rank`` of ``size``, and number ``seat`` on its ``machine``."""
 
     rank: int = 0
     size: int = 1
+    machine: int = 0
+    seat: int = 0
 
     @property
     def leads(self) -> bool:
@@ -75,10 +83,43 @@ class Team:
         distributed.broadcast_object_list(box, src=0)
         return box[0]
 
+    def once(self, measure: Callable[[], Columns]) -> Columns:
+        """The arrays that `measure` gives, measured by one process of each machine and mapped by all of it.
+
+        All processes have to come here. What goes wrong in one of them ends all.
+        """
+        if self.size == 1:
+            return measure()
+        with tempfile.TemporaryDirectory(prefix="psgnn-columns-", ignore_cleanup_errors=True) as folder:
+            problem: Exception | None = None
+            if self.seat == 0:
+                try:
+                    for name, column in measure().items():
+                        np.save(Path(folder, name), column)
+                except (PsgnnError, MemoryError, OSError) as error:
+                    problem = error
+            told: list[Any] = [None] * self.size
+            distributed.all_gather_object(told, (self.machine, self.seat, folder, problem and str(problem)))
+            if problem is not None:
+                raise problem
+            for machine, _, _, reason in told:
+                if reason is not None:
+                    raise PsgnnError(f"columns could not be measured on machine {machine} of the job: {reason}")
+            (place,) = {there for machine, seat, there, _ in told if (machine, seat) == (self.machine, 0)}
+            mapped = {path.stem: _map(path) for path in sorted(Path(place).glob("*.npy"))}
+            self.wait()  # the files have no names from here on; they are gone with the last process that maps them
+        return mapped
+
     def wait(self) -> None:
         """Until all are here."""
         if self.size > 1:
             distributed.barrier()
+
+
+def _map(path: Path) -> npt.NDArray[Any]:
+    """The array in a file. Its pages belong to the system, so a cap on the memory of a process does not count them."""
+    found: npt.NDArray[Any] = np.load(path, mmap_mode="r+" if path.stat().st_size > SMALL else None)
+    return found
 
 
 class _Called(nn.Module):
@@ -107,9 +148,12 @@ def joined(device: torch.device) -> Iterator[Team]:
     if size == 1:
         yield Team()
         return
-    distributed.init_process_group("nccl" if device.type == "cuda" else "gloo", timeout=PATIENCE)
+    # What is no tensor of a GPU goes by gloo.
+    distributed.init_process_group(
+        "cpu:gloo,cuda:nccl" if device.type == "cuda" else "gloo", timeout=PATIENCE
+    )
     try:
-        yield Team(rank, size)
+        yield Team(rank, size, int(os.environ["GROUP_RANK"]), int(os.environ["LOCAL_RANK"]))
     except RuntimeError as error:
         # gloo and nccl say it in many ways, and nothing else in a step talks to others.
         if not _is_about_others(error):

@@ -111,7 +111,7 @@ class _Trainer:
             )
         self.model, self.task, self.epochs, self.seed = model.to(device), task, epochs, seed
         self.config, self.command, self.device, self.team = model.config, command, device, team
-        self.view = View(task.union, features(task.graphs).to(device))
+        self.view = View(task.union, features(task.graphs).to(device), team)
         self.loss = team.share(model.loss, model)
         self.optimizer = torch.optim.AdamW(
             model.parameters(),

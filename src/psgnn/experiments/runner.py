@@ -44,12 +44,10 @@ class Outcome:
 
 def execute(run: Run, root: str | None = None) -> dict[str, Any]:
     """Make one run: its test and validation metrics, its time, and what else the method tells."""
-    import torch
-
     from psgnn.compare import Method, measure
     from psgnn.runs import versions
 
-    torch.set_num_threads(1)  # a core runs one worker
+    _take_one_core()
     spec = run.method
     task = _task(run.row.model_dump_json(), run.seed, root)
     options = dict(spec.options)
@@ -68,12 +66,10 @@ def validate(run: Run, root: str | None = None) -> dict[str, Any]:
 
     ``seconds`` are those of the processor: trials of a search are many, and often share it with other work.
     """
-    import torch
-
     from psgnn.nn import build_model
     from psgnn.training import fit
 
-    torch.set_num_threads(1)
+    _take_one_core()
     blind = copy(_task(run.row.model_dump_json(), run.seed, root))
     blind.test = blind.val
     start = time.process_time()
@@ -85,6 +81,15 @@ def validate(run: Run, root: str | None = None) -> dict[str, Any]:
         "epochs": result.record["epochs_run"],
         "seconds": time.process_time() - start,
     }
+
+
+def _take_one_core() -> None:
+    """A core runs one worker: threads of torch and BLAS would wait for those of the others."""
+    import torch
+    from threadpoolctl import threadpool_limits
+
+    torch.set_num_threads(1)
+    threadpool_limits(1, "blas")
 
 
 def _short(history: list[dict[str, Any]]) -> list[dict[str, Any]]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -151,15 +152,19 @@ def _flows(oracle: DistanceOracle, nodes: IntArray, parts: Parts) -> Iterator[Fl
 
 def _measure(view: View, nodes: IntArray, parts: Parts) -> Positions:
     union = view.union
-    hops, channels = measure_channels(view, nodes, parts)
     counts = (nodes >= 0).sum(axis=1)
-    _standardise(channels, counts, union)
-    nothing = np.zeros((union.num_nodes, 0), np.float32)
-    basis, values = anchor_basis(union, nodes) if parts.spectral else (nothing, nothing[:0])
-    basis = keep_columns(basis)
-    return Positions(
-        view, parts, nodes, channels, counts, hops, basis, values, _roles(union) if parts.roles else nothing
-    )
+
+    def columns() -> dict[str, npt.NDArray[Any]]:
+        hops, channels = measure_channels(view, nodes, parts)
+        _standardise(channels, counts, union)
+        nothing = np.zeros((union.num_nodes, 0), np.float32)
+        basis, values = anchor_basis(union, nodes) if parts.spectral else (nothing, nothing[:0])
+        return {
+            "hops": hops, "channels": channels, "basis": keep_columns(basis), "values": values,
+            "roles": _roles(union) if parts.roles else nothing,
+        }  # fmt: skip
+
+    return Positions(view=view, parts=parts, nodes=nodes, counts=counts, **view.team.once(columns))
 
 
 def _standardise(channels: Floats, counts: IntArray, union: Union) -> None:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from psgnn.distances.oracle import DistanceOracle
+from psgnn.distributed import Team
 from psgnn.errors import InputError
 from psgnn.graph import IntArray, Union
 
@@ -20,12 +21,14 @@ class View:
     """A union of graphs as tensors.
 
     ``x [N, F]`` features (a constant column where there are none), ``edge_index [2, 2E]``, ``graph [N]`` the
-    graph of each node, ``sizes [G]``, and ``oracle`` for distances in exactly this graph.
+    graph of each node, ``sizes [G]``, and ``oracle`` for distances in exactly this graph. The processes of ``team``
+    look at it together.
     """
 
-    def __init__(self, union: Union, x: torch.Tensor) -> None:
+    def __init__(self, union: Union, x: torch.Tensor, team: Team | None = None) -> None:
         self.union = union
         self.x = x
+        self.team = team or Team()
         self.oracle = DistanceOracle(union)
         self.structure: torch.Tensor | None = None  # kept by psgnn.nn.structure
         self.positions: tuple[Any, Any] | None = None  # kept by psgnn.nn.positions
@@ -76,12 +79,12 @@ class View:
 
     def without(self, union: Union) -> View:
         """The same features over other edges of the same nodes: the graph of a training fold."""
-        return View(union, self.x)
+        return View(union, self.x, self.team)
 
     def only(self, graphs: IntArray, nodes: torch.Tensor) -> View:
         """Some of the graphs alone, with the features of their nodes, a mask ``[N]``."""
         union = Union.of_adjacencies([self.union.graph(g) for g in graphs])
-        return View(union, self.x[nodes.to(self.x.device)])
+        return View(union, self.x[nodes.to(self.x.device)], self.team)
 
 
 def features(graphs: Sequence[Data]) -> torch.Tensor:
