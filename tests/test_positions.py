@@ -19,7 +19,7 @@ from psgnn.heuristics.kernels import local_walks, triangles
 from psgnn.nn import Choice, View, view_of
 from psgnn.nn.positions import FLOOR, ROLES, Parts, Positions, positions_of
 from psgnn.nn.profiles import channel_profiles, hop_profiles
-from psgnn.nn.spectral import MOST_VECTORS, anchor_basis
+from psgnn.nn.spectral import MOST_VECTORS, _Smoother, _SmootherOfOne, anchor_basis
 from psgnn.nn.statistics import UNKNOWN_HOPS, pair_statistics, statistic_names
 
 PARTS = [part.name for part in fields(Parts)]
@@ -284,6 +284,14 @@ def test_channels_are_what_their_names_say(graph: nx.Graph, anchors: list[int]) 
     for c, column in enumerate(columns):
         standard = (column - column.mean()) / column.std()
         np.testing.assert_allclose(positions.channels[:, :, c], standard, atol=2e-3)
+
+
+def test_one_large_graph_is_smoothed_as_many_are() -> None:
+    union = union_of(nx.disjoint_union(nx.barabasi_albert_graph(80, 2, seed=0), nx.empty_graph(2)))
+    of_many, of_one = _Smoother(union), _SmootherOfOne(union)
+    x = np.random.default_rng(0).normal(size=(82, 5)).astype(np.float32)
+    np.testing.assert_allclose(of_one(x), of_many(x), atol=1e-5)
+    np.testing.assert_allclose(of_one.towards(x.copy(), 3), of_many.towards(x.copy(), 3), atol=1e-5)
 
 
 @pytest.mark.parametrize("off", [None, "pagerank", "diffusion"])

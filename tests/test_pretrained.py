@@ -21,7 +21,7 @@ import psgnn
 from conftest import Run, data_of
 from psgnn.compare import Method, measure
 from psgnn.datasets.catalog import FAMILY_NAMES
-from psgnn.datasets.families import FAMILIES, LARGEST, LEAST_EDGES, MOST_EDGES, draw
+from psgnn.datasets.families import DENSE, FAMILIES, HUGEST, LARGEST, LEAST_EDGES, MOST_EDGES, draw
 from psgnn.errors import InputError
 from psgnn.metrics import roc_auc
 from psgnn.nn import build_model, view_of
@@ -66,8 +66,11 @@ def test_families_draw_what_they_promise(family: str) -> None:
     assert len({(graph.num_nodes, graph.num_edges) for graph in graphs}) > 1
     for graph in graphs:
         assert graph.num_nodes <= 1.2 * LARGEST
-        assert LEAST_EDGES <= graph.num_edges <= MOST_EDGES
+        assert LEAST_EDGES <= graph.num_edges <= DENSE * MOST_EDGES
         assert graph.degrees.min() > 0
+    large = draw(family, np.random.default_rng(0), large=True)
+    assert 0.5 * LARGEST <= large.num_nodes <= 1.2 * HUGEST
+    assert large.num_edges <= DENSE * MOST_EDGES * HUGEST / LARGEST
     again = draw(family, np.random.default_rng(3))
     assert np.array_equal(again.indices, graphs[3].indices)
 

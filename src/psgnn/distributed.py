@@ -104,7 +104,9 @@ class Team:
                 raise problem
             for machine, _, _, reason in told:
                 if reason is not None:
-                    raise PsgnnError(f"columns could not be measured on machine {machine} of the job: {reason}")
+                    raise PsgnnError(
+                        f"columns could not be measured on machine {machine} of the job: {reason}"
+                    )
             (place,) = {there for machine, seat, there, _ in told if (machine, seat) == (self.machine, 0)}
             mapped = {path.stem: _map(path) for path in sorted(Path(place).glob("*.npy"))}
             self.wait()  # the files have no names from here on; they are gone with the last process that maps them

@@ -102,7 +102,7 @@ def _single(name: str, nodes: int, edges: int, file: DataFile) -> Dataset:
 # Of random graphs, in psgnn.datasets.families.
 FAMILY_NAMES = (
     "grid", "caveman", "small-world", "preferential", "blocks", "geometric", "tree", "road", "bipartite", "copying",
-    "similarity", "core", "random",
+    "similarity", "core", "random", "meetings", "overlay",
 )  # fmt: skip
 _BUILT_IN = "MIT (built by psgnn)"
 _ROWS = (

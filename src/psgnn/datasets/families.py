@@ -21,10 +21,10 @@ if TYPE_CHECKING:
 Floats = npt.NDArray[np.float64]
 Family = Callable[[np.random.Generator, int], IntArray]
 
-SMALLEST, LARGEST = 30, 6000
-MOST_EDGES = 40_000
+SMALLEST, LARGEST, HUGEST = 30, 6000, 60_000  # nodes of small graphs, and of large ones
+MOST_EDGES = 40_000  # that are asked for, of up to LARGEST nodes; in proportion of more
 LEAST_EDGES = 40
-
+DENSE = 3  # times MOST_EDGES are accepted
 
 STREAM = 1 << 32  # of the seeds of datasets: none of them is a graph that weights were trained on
 
@@ -35,10 +35,11 @@ def family_graph(family: str, seed: int) -> list[Data]:
     return [make_data(graph, node_names=[str(v) for v in range(graph.num_nodes)])]
 
 
-def draw(family: str, rng: np.random.Generator) -> Adjacency:
+def draw(family: str, rng: np.random.Generator, *, large: bool = False) -> Adjacency:
     """A graph of the family; nodes without links are left out, and the others are shuffled."""
+    low, high = (LARGEST, HUGEST) if large else (SMALLEST, LARGEST)
     while True:
-        n = int(np.exp(rng.uniform(np.log(SMALLEST), np.log(LARGEST))))
+        n = int(np.exp(rng.uniform(np.log(low), np.log(high))))
         edges = FAMILIES[family](rng, n)
         edges = edges[:, edges[0] != edges[1]]
         if edges.shape[1] == 0:
@@ -46,13 +47,18 @@ def draw(family: str, rng: np.random.Generator) -> Adjacency:
         nodes, codes = np.unique(edges, return_inverse=True)
         rows, cols = rng.permutation(nodes.size)[codes.reshape(2, -1)]
         adjacency = Adjacency.from_edges(rows, cols, nodes.size)
-        if LEAST_EDGES <= adjacency.num_edges <= MOST_EDGES:
+        if LEAST_EDGES <= adjacency.num_edges <= DENSE * _most_edges(n):
             return adjacency
 
 
-def _mean_degree(rng: np.random.Generator, n: int, low: float, high: float) -> float:
-    """Log-uniform, but no more than keeps the graph within `MOST_EDGES` and sparse."""
-    high = max(min(high, 1.8 * MOST_EDGES / n, n / 3), low)
+def _most_edges(n: int) -> int:
+    return MOST_EDGES * max(n, LARGEST) // LARGEST
+
+
+def _mean_degree(rng: np.random.Generator, n: int, low: float, high: float, *, dense: bool = False) -> float:
+    """Log-uniform, but no more than keeps the graph small and sparse."""
+    most = _most_edges(n) * (DENSE if dense else 1)
+    high = max(min(high, 1.8 * most / n, n / 3), low)
     return float(np.exp(rng.uniform(np.log(low), np.log(high))))
 
 
@@ -308,6 +314,40 @@ def core(rng: np.random.Generator, n: int) -> IntArray:
     return kept[:, :count]
 
 
+def meetings(rng: np.random.Generator, n: int) -> IntArray:
+    """Who meets is linked: words of a sentence, authors of a paper. Groups are drawn by popularity and topic."""
+    size = int(rng.integers(2, 9))
+    apart = int(rng.choice([1, 2, size - 1]))  # places in a group within which its members meet
+    popular = rng.permutation(np.arange(1, n + 1) ** -rng.uniform(0.3, 1.2))
+    popular /= popular.sum()
+    topics = rng.integers(max(int(n ** rng.uniform(0.1, 0.6)), 1), size=n)
+    met = sum(size - d for d in range(1, min(apart, size - 1) + 1))
+    count = max(int(0.65 * n * _mean_degree(rng, n, 3, 60, dense=True) / met), 1)
+    members = rng.choice(n, (count, size), p=popular)
+    on_topic = rng.random((count, size)) < rng.uniform(0, 0.95)
+    topic = topics[members[:, 0]]
+    for g in np.unique(topic):
+        own, places = np.flatnonzero(topics == g), on_topic & (topic == g)[:, None]
+        members[places] = rng.choice(own, int(places.sum()), p=popular[own] / popular[own].sum())
+    members = rng.permuted(members, axis=1)
+    steps = range(1, min(apart, size - 1) + 1)
+    return np.concatenate(
+        [np.stack([members[:, :-d].ravel(), members[:, d:].ravel()]) for d in steps], axis=1
+    )
+
+
+def overlay(rng: np.random.Generator, n: int) -> IntArray:
+    """Peers that keep a bounded number of links, and many more that hang on a few of them."""
+    peers = max(int(n * rng.uniform(0.1, 0.5)), 10)
+    weights = np.minimum(rng.pareto(rng.uniform(0.8, 2.5), n) + 1, rng.integers(6, 40))
+    weights[peers:] = np.minimum(weights[peers:], rng.uniform(1, 3))
+    count = int(n * _mean_degree(rng, n, 2, 12) / 2)
+    tries = _pairs_by_weight(rng, weights, 4 * count)
+    among_others = (tries >= peers).all(axis=0)
+    kept = tries[:, ~among_others | (rng.random(among_others.size) < rng.choice([0.0, 0.1, 1.0]))]
+    return kept[:, :count]
+
+
 def random(rng: np.random.Generator, n: int) -> IntArray:
     """Erdős and Rényi: nothing to be learnt but that."""
     return rng.integers(n, size=(2, int(n * _mean_degree(rng, n, 2, 20) / 2)))
@@ -327,4 +367,6 @@ FAMILIES: dict[str, Family] = {
     "similarity": similarity,
     "core": core,
     "random": random,
+    "meetings": meetings,
+    "overlay": overlay,
 }

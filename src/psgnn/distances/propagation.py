@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -86,6 +87,35 @@ def _walk_rows(
             row[k] *= inward[v]
 
 
+@njit(cache=True, nogil=True, fastmath=True)
+def _smooth_rows(
+    indptr: npt.NDArray[np.int64],
+    indices: npt.NDArray[np.int32],
+    x: Floats,
+    kept: np.float32,
+    weights: Floats,
+    everywhere: Floats,
+    y: Floats,
+    first: int,
+    last: int,
+) -> None:
+    """Rows ``first:last`` of ``y = kept x + diag(weights) (A x + everywhere)``."""
+    flat, final = x.reshape(x.size), indices.size - 1
+    for v in range(first, last):
+        row = y[v]
+        for k in range(row.size):
+            row[k] = everywhere[k]
+        for i in range(indptr[v], indptr[v + 1]):
+            ahead = row.size * np.int64(indices[min(i + AHEAD, final)])
+            prefetch(flat, ahead)
+            prefetch(flat, ahead + LINE)
+            w = indices[i]
+            for k in range(row.size):
+                row[k] += x[w, k]
+        for k in range(row.size):
+            row[k] = kept * x[v, k] + weights[v] * row[k]
+
+
 def spread(adjacency: Adjacency, x: Floats, inward: Floats, outward: Floats) -> Floats:
     """``diag(outward) A diag(inward) x`` for ``x [N, K]``, on all cores; their number changes no bit."""
     y = np.empty_like(x)
@@ -93,7 +123,14 @@ def spread(adjacency: Adjacency, x: Floats, inward: Floats, outward: Floats) -> 
     return y
 
 
-def _in_parts(adjacency: Adjacency, width: int, kernel: Callable[..., None], *arguments: Floats) -> None:
+def smooth(
+    adjacency: Adjacency, x: Floats, kept: float, weights: Floats, everywhere: Floats, out: Floats
+) -> None:
+    """``kept x + diag(weights) (A x + everywhere)`` for ``x [N, K]`` in one pass, on all cores, into `out`."""
+    _in_parts(adjacency, x.shape[1], _smooth_rows, x, np.float32(kept), weights, everywhere, out)
+
+
+def _in_parts(adjacency: Adjacency, width: int, kernel: Callable[..., None], *arguments: Any) -> None:
     """Let all cores do some rows each of a kernel over rows ``first:last`` of the graph."""
     bounds = np.linspace(0, adjacency.num_nodes, num_threads() + 1).astype(np.int64)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from psgnn.distances.propagation import Floats, indicator, spread
+from psgnn.distances.propagation import Floats, indicator, smooth, spread
 from psgnn.graph import IntArray, Union
 
 ITERATIONS = 4
@@ -23,18 +23,16 @@ def anchor_basis(union: Union, anchors: IntArray) -> tuple[Floats, Floats]:
     orthonormalise, four times; then Rayleigh-Ritz: rotate the basis so that :math:`U^T S U` is diagonal. The
     regularisation (Amini et al. 2013) keeps small components from taking up the leading eigenvectors.
     """
-    smooth = _Smoother(union)
+    smoother = _SmootherOfOne(union) if union.large and union.num_graphs == 1 else _Smoother(union)
     table = np.asarray(anchors)[:, :MOST_VECTORS]
     present = table.T >= 0
     starts = np.concatenate([[0], np.cumsum(present.sum(axis=1))])
     basis = indicator(union.num_nodes, table.T[present], starts)
     counts = (table >= 0).sum(axis=1)
     for _ in range(ITERATIONS):
-        for _ in range(STEPS):
-            basis += smooth(basis)
-            basis *= np.float32(0.5)
+        basis = smoother.towards(basis, STEPS)
         _orthonormalise(basis, union.ptr, counts)
-    image = smooth(basis)
+    image = smoother(basis)
     values = np.zeros((union.num_graphs, basis.shape[1]), np.float32)
     for g, count in enumerate(counts):
         blocks = _row_blocks(union.ptr[g], union.ptr[g + 1])
@@ -68,16 +66,42 @@ class _Smoother:
     def __call__(self, x: Floats) -> Floats:
         y = spread(self.union.adjacency, x, self.scale, self.scale)
         y[self.lonely] = 0  # `spread` lets a node without links keep its row
-        total = self._sums(x) * self.share[:, None]
+        total = np.add.reduceat(self.scale[:, None] * x, self.union.ptr[:-1], axis=0) * self.share[:, None]
         for rows in _row_blocks(0, self.union.num_nodes):
             y[rows] += self.scale[rows, None] * total[self.union.graph_of[rows]]
         return y
 
-    def _sums(self, x: Floats) -> Floats:
-        """The scaled rows of every graph added up, ``[G, r]``."""
-        if self.union.large and self.union.num_graphs == 1:
-            return self.scale[None] @ x  # the same but for rounding, without a copy of x
-        return np.add.reduceat(self.scale[:, None] * x, self.union.ptr[:-1], axis=0)
+    def towards(self, x: Floats, steps: int) -> Floats:
+        """So many multiplications by (I + S) / 2, in place of x."""
+        for _ in range(steps):
+            x += self(x)
+            x *= np.float32(0.5)
+        return x
+
+
+class _SmootherOfOne(_Smoother):
+    """The same of one large graph but for rounding: one pass a multiplication, between two arrays.
+
+    With the diagonal c of scales, S = c (A + share) c. What is multiplied is c x: a neighbour is one row to read.
+    """
+
+    def __call__(self, x: Floats) -> Floats:
+        return self._multiplied(x, 0.0, 1)
+
+    def towards(self, x: Floats, steps: int) -> Floats:
+        """So many multiplications by (I + S) / 2; x is used up."""
+        return self._multiplied(x, 0.5, steps, x)
+
+    def _multiplied(self, x: Floats, kept: float, steps: int, first: Floats | None = None) -> Floats:
+        """So many multiplications by ``kept I + (1 - kept) S``; the first of the two arrays may be that of x."""
+        x, y = np.multiply(x, self.scale[:, None], out=first), np.empty_like(x)
+        weights = np.float32(1 - kept) * self.scale**2
+        for _ in range(steps):
+            everywhere = self.share[0] * x.sum(axis=0)
+            smooth(self.union.adjacency, x, kept, weights, everywhere, y)
+            x, y = y, x
+        x /= self.scale[:, None]
+        return x
 
 
 def _orthonormalise(basis: Floats, ptr: IntArray, counts: npt.NDArray[np.int64]) -> None:

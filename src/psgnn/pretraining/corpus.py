@@ -24,6 +24,7 @@ HIDDEN = (0.1, 0.3)  # share of the links
 MOST_LINKS = 400  # that are asked about, in each graph
 KEPT = 16  # graphs of a family whose positions stay in memory, for embeddings
 CHECKED = 10  # one graph of so many is kept from training, to see how it goes
+LARGE = 10  # one graph of so many is large
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,9 +48,11 @@ class Lesson:
         return replace(self, view=None)
 
 
-def make_lesson(family: str, model: PositionModel, rng: np.random.Generator) -> Lesson:
+def make_lesson(
+    family: str, model: PositionModel, rng: np.random.Generator, *, large: bool = False
+) -> Lesson:
     """Draw a graph, hide some links and measure what `model` looks at."""
-    graph = draw(family, rng)
+    graph = draw(family, rng, large=large)
     edges = graph.edges()
     hidden = np.zeros(edges.shape[1], np.bool_)
     hidden[distinct_integers(edges.shape[1], max(int(edges.shape[1] * rng.uniform(*HIDDEN)), 1), rng)] = True
@@ -71,9 +74,18 @@ def make_lesson(family: str, model: PositionModel, rng: np.random.Generator) -> 
 
 
 def make_corpus(
-    model: PositionModel, graphs: int, seed: int, *, without: Sequence[str] = (), show_progress: bool = False
+    model: PositionModel,
+    graphs: int,
+    seed: int,
+    *,
+    without: Sequence[str] = (),
+    large: bool = True,
+    show_progress: bool = False,
 ) -> list[Lesson]:
-    """So many lessons of every family but those left out; each depends on the seed, its family and its number alone."""
+    """So many lessons of every family but those left out, some on `large` graphs.
+
+    Each depends on the seed, its family and its number alone.
+    """
     for name in without:
         if name not in FAMILIES:
             raise unknown_name("family", name, FAMILIES)
@@ -85,6 +97,7 @@ def make_corpus(
     ]
     lessons = []
     for place, family, i in progress(wanted, "drawing graphs", show=show_progress):
-        lesson = make_lesson(family, model, np.random.default_rng([seed, place, i]))
-        lessons.append(lesson if i < KEPT else lesson.without_view())
+        big = large and i % LARGE == LARGE // 2
+        lesson = make_lesson(family, model, np.random.default_rng([seed, place, i]), large=big)
+        lessons.append(lesson if i < KEPT and not big else lesson.without_view())
     return lessons

@@ -44,6 +44,7 @@ def pretrain(
     graphs: int = GRAPHS,
     steps: int = STEPS,
     without: Sequence[str] = (),
+    large: bool = True,
     show_progress: bool = False,
 ) -> Path:
     """Make the weights ``best-link`` in a folder, and give their path; an interrupted run in it is gone on with.
@@ -54,6 +55,7 @@ def pretrain(
         graphs: so many of every family.
         steps: of training.
         without: families to leave out, to see how well the others prepare for them.
+        large: whether one graph of ten is large, which takes most of the time.
         show_progress: show bars with the time left.
     """
     folder = Path(folder)
@@ -61,26 +63,31 @@ def pretrain(
     torch.set_num_threads(1)  # in one order, so that the same seed gives the same weights
     try:
         with torch.random.fork_rng(devices=[]), alone_in(folder):
-            return _Pretraining(seed, graphs, steps, without).run(folder, show_progress)
+            return _Pretraining(seed, graphs, steps, without, large).run(folder, show_progress)
     finally:
         torch.set_num_threads(threads)
 
 
 class _Pretraining:
-    def __init__(self, seed: int, graphs: int, steps: int, without: Sequence[str]) -> None:
+    def __init__(self, seed: int, graphs: int, steps: int, without: Sequence[str], large: bool) -> None:
         config = make_config("psgnn", "link", 1, "best", seed, init="pretrained")
         self.model: PositionModel = model_of(config)
         assert isinstance(self.model.decoder, ContextDecoder)
         self.decoder = self.model.decoder
-        self.seed, self.steps, self.graphs, self.without = seed, steps, graphs, without
-        made = {"seed": seed, "graphs": graphs, "steps": steps, "without": sorted(without)}
+        self.seed, self.steps, self.graphs, self.without, self.large = seed, steps, graphs, without, large
+        made = {"seed": seed, "graphs": graphs, "steps": steps, "without": sorted(without), "large": large}
         self.identity: dict[str, Any] = {**made, "features": feature_definition()}
         self.optimizer = torch.optim.AdamW(self.model.parameters(), lr=LR, weight_decay=config.weight_decay)
 
     def _prepare(self, show_progress: bool) -> None:
         """Draw the graphs and measure them."""
         corpus = make_corpus(
-            self.model, self.graphs, self.seed, without=self.without, show_progress=show_progress
+            self.model,
+            self.graphs,
+            self.seed,
+            without=self.without,
+            large=self.large,
+            show_progress=show_progress,
         )
         self.checked = corpus[CHECKED - 1 :: CHECKED]
         self.lessons = [lesson for i, lesson in enumerate(corpus) if i % CHECKED != CHECKED - 1]
@@ -192,7 +199,7 @@ class _Pretraining:
 def left_out(family: str) -> Pretrained:
     """A model that has never seen a graph of this family, from a smaller training than the shipped weights had."""
     with TemporaryDirectory() as folder:
-        path = pretrain(folder, graphs=LEFT_OUT_GRAPHS, steps=LEFT_OUT_STEPS, without=[family])
+        path = pretrain(folder, graphs=LEFT_OUT_GRAPHS, steps=LEFT_OUT_STEPS, without=[family], large=False)
         return from_weights(parse_weights(path.read_bytes(), NAME), NAME)
 
 
