@@ -220,6 +220,10 @@ def test_reproduce_makes_what_is_missing_and_its_tables(run: Run, experiments: P
     code, out, err = run("reproduce", "small", "--dry-run")
     assert code == 0
     assert "6 runs, 3 recorded, 3 missing" in out
+    assert "what is recorded took" in out
+    taken = json.loads(run("reproduce", "small", "--dry-run", "--json")[1])["taken"]
+    lines = [json.loads(path.read_text()) for path in experiments.glob("records/*/*.json")]
+    assert taken == pytest.approx(sum(record["seconds"] for cell in lines for record in cell))
     code, first, err = run("reproduce", "small", "--only", "grid-link")
     assert (code, err) == (0, "")
     code, out, err = run("reproduce", "all", "--from-records")

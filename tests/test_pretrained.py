@@ -21,7 +21,17 @@ import psgnn
 from conftest import Run, data_of
 from psgnn.compare import Method, measure
 from psgnn.datasets.catalog import FAMILY_NAMES
-from psgnn.datasets.families import DENSE, FAMILIES, HUGEST, LARGEST, LEAST_EDGES, MOST_EDGES, draw
+from psgnn.datasets.families import (
+    DENSE,
+    FAMILIES,
+    GROUPED,
+    HUGEST,
+    LARGEST,
+    LEAST_EDGES,
+    MOST_EDGES,
+    draw,
+    draw_grouped,
+)
 from psgnn.errors import InputError
 from psgnn.metrics import roc_auc
 from psgnn.nn import build_model, view_of
@@ -38,7 +48,7 @@ from psgnn.nn.decoders import RIDGE, ContextDecoder, _newton_step
 from psgnn.nn.pickers import RulePicker
 from psgnn.nn.positions import Parts, Positions, positions_of
 from psgnn.nn.statistics import pair_statistics, statistic_names
-from psgnn.nn.weights import feature_definition, parse_weights, read_weights
+from psgnn.nn.weights import WEIGHTS, feature_definition, parse_weights, read_weights
 from psgnn.pretraining import pretrain as pretraining
 from psgnn.pretraining.pretrain import pretrain
 from psgnn.tasks import LinkPrediction
@@ -73,6 +83,17 @@ def test_families_draw_what_they_promise(family: str) -> None:
     assert large.num_edges <= DENSE * MOST_EDGES * HUGEST / LARGEST
     again = draw(family, np.random.default_rng(3))
     assert np.array_equal(again.indices, graphs[3].indices)
+
+
+@pytest.mark.parametrize("family", GROUPED)
+def test_nodes_of_a_group_are_linked_more_often(family: str) -> None:
+    for seed in range(4):
+        graph, groups = draw_grouped(family, np.random.default_rng(seed))
+        assert groups.shape == (graph.num_nodes,)
+        us, vs = graph.edges()
+        sizes = np.bincount(groups)
+        by_chance = (sizes * (sizes - 1)).sum() / (graph.num_nodes * (graph.num_nodes - 1))
+        assert by_chance < (groups[us] == groups[vs]).mean() <= 1
 
 
 def test_a_graph_of_a_family_is_a_dataset() -> None:
@@ -247,10 +268,12 @@ def test_the_context_knows_the_visible_graph_alone() -> None:
 # Weights
 
 
-def test_the_shipped_weights_are_small_and_of_today() -> None:
-    path = Path(psgnn.__file__).parent / "weights" / "best-link.safetensors"
+@pytest.mark.parametrize("name", WEIGHTS)
+def test_the_shipped_weights_are_small_and_of_today(name: str) -> None:
+    path = Path(psgnn.__file__).parent / "weights" / f"{name}.safetensors"
     assert path.stat().st_size < 300_000
-    weights = read_weights("best-link")
+    weights = read_weights(name)
+    assert weights.about["name"] == name
     assert weights.about["features"] == feature_definition()
     assert set(weights.about["range"]) == set(SHAPE)
 
@@ -389,12 +412,42 @@ def test_training_starts_where_pretraining_ended(tmp_path: Path) -> None:
     assert torch.equal(psgnn.load(tmp_path / "run").score(task.test.pairs), result.score(task.test.pairs))
 
 
-@pytest.mark.parametrize(("task", "options"), [("pair", {}), ("link", {"decoder": "dot"})])
-def test_pretrained_weights_fit_one_kind_of_model(task: str, options: dict[str, Any]) -> None:
-    graphs = psgnn.load_dataset("communities", communities=4, size=8)
-    made = psgnn.PairClassification(graphs) if task == "pair" else LinkPrediction(graphs)
-    with pytest.raises(InputError, match="init=pretrained is for model psgnn, task link"):
-        build_model("psgnn", made, init="pretrained", **options)
+def test_pretrained_weights_fit_one_kind_of_model() -> None:
+    task = LinkPrediction(psgnn.load_dataset("communities", communities=4, size=8))
+    with pytest.raises(InputError, match="init=pretrained is for model psgnn and decoder context"):
+        build_model("psgnn", task, init="pretrained", decoder="dot")
+
+
+def test_weights_for_pairs_are_made_of_groups(tmp_path: Path) -> None:
+    made = small(tmp_path, task="pair", without=["towns"])
+    assert parse_weights(made, "mine").about["config"]["task"] == "pair"
+    assert made == small(tmp_path / "again", task="pair", without=["towns"])
+    assert [path.name for path in (tmp_path / "again").iterdir()] == ["best-pair.safetensors"]
+    with pytest.raises(InputError, match="unknown family 'road'"):
+        small(tmp_path / "x", task="pair", without=["road"])
+    with pytest.raises(InputError, match="did you mean 'pair'"):
+        small(tmp_path / "x", task="pairs")
+
+
+def test_nodes_that_belong_together_are_found_without_a_label() -> None:
+    (data,) = psgnn.load_dataset("communities", communities=12, size=10)
+    task = psgnn.PairClassification([data], seed=0)
+    result = psgnn.pretrained("best-pair").on([data])
+    assert result.record["strict"]
+    assert not result.model.decoder.correction.any()
+    assert roc_auc(task.test.labels, result.score(task.test.pairs)) > 0.99
+
+
+def test_pair_training_starts_where_the_weights_are(tmp_path: Path) -> None:
+    graphs = psgnn.load_dataset("communities", communities=6, size=8)
+    task = psgnn.PairClassification(graphs, seed=0)
+    model = build_model("psgnn", task, init="pretrained")
+    start = psgnn.pretrained("best-pair").on_union(task.union, [[str(v) for v in range(48)]], sets=1)
+    model.eval()
+    with torch.no_grad():
+        scores = model.score(start.view, start.choice, task.val.pairs)
+    torch.testing.assert_close(scores, start.score(task.val.pairs))
+    assert fit(model, task, epochs=4).test["auc"] > 0.9
 
 
 # The command line

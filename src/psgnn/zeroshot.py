@@ -33,6 +33,8 @@ SLACK = 0.05  # of a range, that a graph may lie outside of it without a warning
 class Pretrained:
     """A model that needs no training: ``pretrained("best-link").on([graph])`` scores and embeds like a trained one.
 
+    ``best-link`` says which nodes are linked, ``best-pair`` which belong together.
+
     ``about`` says what the weights were trained on and how.
     """
 
@@ -43,9 +45,9 @@ class Pretrained:
     def on(self, graphs: Sequence[Data], *, strict: bool = False) -> Result:
         """The model on graphs; their node features are not looked at.
 
-        Unless `strict`, or if there are too few links, it also hides some of the graphs' own links, looks at how they
-        differ from other pairs, and corrects the scores by what would have found them. No weight of the network is
-        changed by that.
+        Unless `strict`, or if there are too few links, weights for links also hide some of the graphs' own links,
+        look at how they differ from other pairs, and correct the scores by what would have found them. No weight of
+        the network is changed by that.
         """
         return self.on_union(Union.of(graphs), names_of(graphs), strict=strict)
 
@@ -58,6 +60,7 @@ class Pretrained:
         What one set of anchors does not see another does, so scores are the mean over so many `sets`; by default over
         `MOST_SETS`, and over fewer where the graph is large.
         """
+        strict = strict or self.model.config.task != "link"
         if sets is None:
             sets = min(max(SETS_OF_NODES // max(union.num_nodes, 1), 1), MOST_SETS)
         with fitting_threads(union.num_nodes):

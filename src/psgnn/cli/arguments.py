@@ -28,7 +28,11 @@ RunArgument = Annotated[
 ]
 PretrainedOption = Annotated[
     str | None,
-    typer.Option("--pretrained", metavar="NAME", help="Weights for a graph without a run [best-link]."),
+    typer.Option(
+        "--pretrained",
+        metavar="best-link|best-pair",
+        help="Weights for a graph without a run: for missing links [default], or for nodes that belong together.",
+    ),
 ]
 Strict = Annotated[
     bool,

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from psgnn.cli.arguments import Json, Quiet, Seed, Verbose
+from psgnn.cli.arguments import Json, Quiet, Seed, TaskOption, Verbose
 from psgnn.cli.failures import fail
 from psgnn.errors import InputError
 
@@ -17,6 +17,7 @@ def pretrain_command(
     out: Annotated[
         Path, typer.Option("--out", "-o", help="Folder for the weights; goes on with what is in it.")
     ] = Path("pretrained"),
+    task: TaskOption = "link",
     seed: Seed = 0,
     graphs: Annotated[
         int | None,
@@ -39,14 +40,14 @@ def pretrain_command(
     quiet: Quiet = False,
     verbose: Verbose = False,
 ) -> None:
-    """Learn from synthetic graphs to predict links on any graph, as the shipped weights did.
+    """Learn from synthetic graphs which nodes of any graph are linked, or belong together, as the shipped weights did.
 
     The same seed gives the same weights, bit for bit, on the same machine. An interrupted command goes on where it was.
 
     Example: psgnn pretrain --out pretrained --check
     """
     from psgnn.console import print_json, set_verbosity
-    from psgnn.pretraining.pretrain import GRAPHS, NAME, STEPS, largest_difference
+    from psgnn.pretraining.pretrain import GRAPHS, STEPS, largest_difference
 
     set_verbosity(quiet=quiet or as_json, verbose=verbose)
     families = () if without is None else tuple(name.strip() for name in without.split(","))
@@ -56,6 +57,7 @@ def pretrain_command(
         )
     path = _pretrained(
         out,
+        task=task,
         seed=seed,
         graphs=graphs or GRAPHS,
         steps=steps or STEPS,
@@ -75,7 +77,7 @@ def pretrain_command(
                 if difference == 0
                 else f"differ from the shipped ones by up to {difference:.2e}"
             )
-            typer.echo(f"they {equal} ({NAME})")
+            typer.echo(f"they {equal} ({path.stem})")
     if difference:
         sys.exit(1)
 

@@ -143,8 +143,12 @@ def _describe(
 
     from psgnn.console import print_table
     from psgnn.experiments.estimate import Estimate, as_time
+    from psgnn.experiments.records import find_record
+    from psgnn.experiments.trials import read_trials
 
     missing = _missing(manifest, runs, force)
+    taken = sum(record["seconds"] for run in runs if (record := find_record(manifest.records, run)))
+    taken += sum(trial.seconds for cell in cells for trial in read_trials(manifest.records, cell))
     estimate = Estimate(manifest.records, runs)
     rows: list[tuple[str, int, int, int, float]] = []
     for row in manifest.rows:
@@ -165,12 +169,12 @@ def _describe(
                 if trials
                 else ""
             )
-            + f": about {as_time(seconds)}"
+            + f": about {as_time(seconds)}; what is recorded took {as_time(taken)} on one core"
         )
     names = ("row", "runs", "recorded", "missing", "seconds")
     return {
         "experiment": manifest.name, "runs": len(runs), "recorded": len(runs) - len(missing),
-        "missing": [str(run) for run in missing], "seconds": seconds,
+        "missing": [str(run) for run in missing], "seconds": seconds, "taken": taken,
         "rows": [dict(zip(names, row, strict=True)) for row in rows],
     }  # fmt: skip
 

@@ -60,7 +60,7 @@ def train_command(
         typer.Option(
             "--init",
             metavar="fresh|pretrained",
-            help="Start from random weights, or from those that come with psgnn (psgnn, link task).",
+            help="Start from random weights, or from those that come with psgnn (model psgnn).",
         ),
     ] = None,
     device: Annotated[

@@ -1,7 +1,7 @@
 """Families of random graphs: every draw has a size, a density and a shape of its own.
 
 A family is a function of a generator and a number of nodes; it gives edges ``[2, E]``, in any direction and any number
-of times, and may use fewer nodes than asked.
+of times, and may use fewer nodes than asked. Some give groups ``[n]`` too, to one of which each node belongs.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 Floats = npt.NDArray[np.float64]
 Family = Callable[[np.random.Generator, int], IntArray]
+GroupedFamily = Callable[[np.random.Generator, int], tuple[IntArray, IntArray]]
 
 SMALLEST, LARGEST, HUGEST = 30, 6000, 60_000  # nodes of small graphs, and of large ones
 MOST_EDGES = 40_000  # that are asked for, of up to LARGEST nodes; in proportion of more
@@ -39,16 +40,34 @@ def draw(family: str, rng: np.random.Generator, *, large: bool = False) -> Adjac
     """A graph of the family; nodes without links are left out, and the others are shuffled."""
     low, high = (LARGEST, HUGEST) if large else (SMALLEST, LARGEST)
     while True:
-        n = int(np.exp(rng.uniform(np.log(low), np.log(high))))
-        edges = FAMILIES[family](rng, n)
-        edges = edges[:, edges[0] != edges[1]]
-        if edges.shape[1] == 0:
-            continue
-        nodes, codes = np.unique(edges, return_inverse=True)
-        rows, cols = rng.permutation(nodes.size)[codes.reshape(2, -1)]
-        adjacency = Adjacency.from_edges(rows, cols, nodes.size)
+        n = _number(rng, low, high)
+        adjacency, _ = _settle(rng, FAMILIES[family](rng, n))
         if LEAST_EDGES <= adjacency.num_edges <= DENSE * _most_edges(n):
             return adjacency
+
+
+def draw_grouped(family: str, rng: np.random.Generator) -> tuple[Adjacency, IntArray]:
+    """The same with the group of every node ``[N]``; there are two groups at least."""
+    while True:
+        n = _number(rng, SMALLEST, LARGEST)
+        edges, groups = GROUPED[family](rng, n)
+        adjacency, nodes = _settle(rng, edges)
+        if LEAST_EDGES <= adjacency.num_edges <= DENSE * _most_edges(n) and np.unique(groups[nodes]).size > 1:
+            return adjacency, groups[nodes]
+
+
+def _number(rng: np.random.Generator, low: int, high: int) -> int:
+    return int(np.exp(rng.uniform(np.log(low), np.log(high))))
+
+
+def _settle(rng: np.random.Generator, edges: IntArray) -> tuple[Adjacency, IntArray]:
+    """The graph of some edges, with its linked nodes in random order, and which node each of them was."""
+    nodes, codes = np.unique(edges[:, edges[0] != edges[1]], return_inverse=True)
+    order = rng.permutation(nodes.size)
+    rows, cols = order[codes.reshape(2, -1)]
+    was = np.empty_like(nodes)
+    was[order] = nodes
+    return Adjacency.from_edges(rows, cols, nodes.size), was
 
 
 def _most_edges(n: int) -> int:
@@ -87,7 +106,7 @@ def grid(rng: np.random.Generator, n: int) -> IntArray:
     return edges[:, rng.random(edges.shape[1]) > rng.choice([0.0, 0.02, 0.15])]
 
 
-def caveman(rng: np.random.Generator, n: int) -> IntArray:
+def caves(rng: np.random.Generator, n: int) -> tuple[IntArray, IntArray]:
     """Cliques in a ring, some of whose links go to random nodes, or are missing."""
     size = int(rng.integers(4, 25))
     us, vs = np.triu_indices(size, 1)
@@ -97,7 +116,7 @@ def caveman(rng: np.random.Generator, n: int) -> IntArray:
     inside = inside[:, rng.random(inside.shape[1]) > rng.choice([0.0, 0.1, 0.4])]
     moved = rng.random(inside.shape[1]) < rng.choice([0.0, 0.02, 0.1, 0.25])
     inside[1, moved] = rng.integers(first.size * size, size=int(moved.sum()))
-    return np.concatenate([inside, around], axis=1)
+    return np.concatenate([inside, around], axis=1), np.arange(first.size * size) // size
 
 
 def small_world(rng: np.random.Generator, n: int) -> IntArray:
@@ -135,7 +154,7 @@ def preferential(rng: np.random.Generator, n: int) -> IntArray:
     return np.array(edges).T
 
 
-def blocks(rng: np.random.Generator, n: int) -> IntArray:
+def blocks(rng: np.random.Generator, n: int) -> tuple[IntArray, IntArray]:
     """A stochastic block model with groups of unequal size and, sometimes, hubs."""
     count = int(n * _mean_degree(rng, n, 3, 60) / 2)
     groups = rng.choice(max(int(n ** rng.uniform(0.2, 0.6)), 2), n)
@@ -150,7 +169,7 @@ def blocks(rng: np.random.Generator, n: int) -> IntArray:
         own = inside & (groups[edges[0]] == g)
         share = weights[members] / weights[members].sum()
         edges[1, own] = rng.choice(members, int(own.sum()), p=share)
-    return edges
+    return edges, groups
 
 
 def geometric(rng: np.random.Generator, n: int) -> IntArray:
@@ -314,14 +333,15 @@ def core(rng: np.random.Generator, n: int) -> IntArray:
     return kept[:, :count]
 
 
-def meetings(rng: np.random.Generator, n: int) -> IntArray:
+def meetings(rng: np.random.Generator, n: int) -> tuple[IntArray, IntArray]:
     """Who meets is linked: words of a sentence, authors of a paper. Groups are drawn by popularity and topic."""
     size = int(rng.integers(2, 9))
-    apart = int(rng.choice([1, 2, size - 1]))  # places in a group within which its members meet
+    # Members meet those who are so many places from them in their group.
+    apart = min(int(rng.choice([1, 2, size])), size - 1)
     popular = rng.permutation(np.arange(1, n + 1) ** -rng.uniform(0.3, 1.2))
     popular /= popular.sum()
     topics = rng.integers(max(int(n ** rng.uniform(0.1, 0.6)), 1), size=n)
-    met = sum(size - d for d in range(1, min(apart, size - 1) + 1))
+    met = sum(size - d for d in range(1, apart + 1))
     count = max(int(0.65 * n * _mean_degree(rng, n, 3, 60, dense=True) / met), 1)
     members = rng.choice(n, (count, size), p=popular)
     on_topic = rng.random((count, size)) < rng.uniform(0, 0.95)
@@ -330,10 +350,18 @@ def meetings(rng: np.random.Generator, n: int) -> IntArray:
         own, places = np.flatnonzero(topics == g), on_topic & (topic == g)[:, None]
         members[places] = rng.choice(own, int(places.sum()), p=popular[own] / popular[own].sum())
     members = rng.permuted(members, axis=1)
-    steps = range(1, min(apart, size - 1) + 1)
-    return np.concatenate(
-        [np.stack([members[:, :-d].ravel(), members[:, d:].ravel()]) for d in steps], axis=1
-    )
+    pairs = [np.stack([members[:, :-d].ravel(), members[:, d:].ravel()]) for d in range(1, apart + 1)]
+    return np.concatenate(pairs, axis=1), topics
+
+
+def towns(rng: np.random.Generator, n: int) -> tuple[IntArray, IntArray]:
+    """Points around some centres; near ones are linked."""
+    centres = rng.random((int(rng.integers(2, 12)), 2))
+    town = rng.integers(len(centres), size=n)
+    points = centres[town] + rng.normal(0, rng.uniform(0.03, 0.15), (n, 2))
+    near = np.asarray(cKDTree(points).query(points, min(int(rng.integers(3, 12)), n))[1])[:, 1:]
+    edges = np.stack([np.repeat(np.arange(n), near.shape[1]), near.ravel()])
+    return edges[:, rng.random(edges.shape[1]) > rng.choice([0.0, 0.3])], town
 
 
 def overlay(rng: np.random.Generator, n: int) -> IntArray:
@@ -353,12 +381,18 @@ def random(rng: np.random.Generator, n: int) -> IntArray:
     return rng.integers(n, size=(2, int(n * _mean_degree(rng, n, 2, 20) / 2)))
 
 
+def _edges_of(grouped: GroupedFamily) -> Family:
+    return lambda rng, n: grouped(rng, n)[0]
+
+
+# What nodes that belong together are learnt from, and what links are.
+GROUPED: dict[str, GroupedFamily] = {"caveman": caves, "blocks": blocks, "meetings": meetings, "towns": towns}
 FAMILIES: dict[str, Family] = {
     "grid": grid,
-    "caveman": caveman,
+    "caveman": _edges_of(caves),
     "small-world": small_world,
     "preferential": preferential,
-    "blocks": blocks,
+    "blocks": _edges_of(blocks),
     "geometric": geometric,
     "tree": tree,
     "road": road,
@@ -367,6 +401,6 @@ FAMILIES: dict[str, Family] = {
     "similarity": similarity,
     "core": core,
     "random": random,
-    "meetings": meetings,
+    "meetings": _edges_of(meetings),
     "overlay": overlay,
 }

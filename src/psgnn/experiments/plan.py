@@ -52,9 +52,10 @@ def settings_of(method: MethodSpec, task: str) -> dict[str, Any]:
 
     Only what differs from the defaults of `ModelConfig` counts: a new setting leaves the ids of old runs alone.
     """
+    from psgnn.nn.weights import weights_digest
+
     if method.kind == "pretrained":
         from psgnn.nn.context import USE
-        from psgnn.nn.weights import weights_digest
 
         # Weights that are trained anew without a family follow from what they are fed with.
         fed = {**method.options, "weights": weights_digest(method.of)}
@@ -65,7 +66,10 @@ def settings_of(method: MethodSpec, task: str) -> dict[str, Any]:
 
     # The number of features follows from the data, and the seed is in the id by itself.
     config = make_config(method.of, task, 1, method.preset, 0, **method.options)
-    return config.model_dump(mode="json", exclude_defaults=True)
+    settings = config.model_dump(mode="json", exclude_defaults=True)
+    if config.init == "pretrained":
+        settings["weights"] = weights_digest(f"best-{task}")
+    return settings
 
 
 def plan(

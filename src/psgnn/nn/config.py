@@ -191,7 +191,8 @@ def make_config(
     if preset == "best":
         settings |= _BEST_TRAINING | _BEST.get(name, {}) | (_BEST_LARGE.get(name, {}) if large else {})
     if options.get("init") == "pretrained":
-        settings |= _PRETRAINED
+        # Links that the graph hides from itself say nothing about which nodes belong together.
+        settings |= _PRETRAINED | {"strict": task == "pair"}
     for option in options:
         if option not in ModelConfig.model_fields:
             raise unknown_name("option", option, ModelConfig.model_fields)
@@ -217,14 +218,9 @@ def check_config(settings: dict[str, Any]) -> ModelConfig:
         raise unknown_name("task", config.task, _PAPER_TABLE)
     if config.decoder in ("set", "context") and config.encoder != "channels":
         raise InputError(f"decoder={config.decoder} needs encoder=channels, found encoder={config.encoder}")
-    if config.init == "pretrained" and (config.name, config.task, config.decoder) != (
-        "psgnn",
-        "link",
-        "context",
-    ):
+    if config.init == "pretrained" and (config.name, config.decoder) != ("psgnn", "context"):
         raise InputError(
-            "init=pretrained is for model psgnn, task link and decoder context, "
-            f"found {config.name}, {config.task} and {config.decoder}"
+            f"init=pretrained is for model psgnn and decoder context, found {config.name} and {config.decoder}"
         )
     if config.decoder == "context" and not (config.hops and config.spectral and config.roles):
         raise InputError("decoder=context needs hops, spectral and roles")

@@ -16,7 +16,7 @@ from psgnn.nn.positions import DIFFUSION_STEPS, RESTARTS, Parts
 from psgnn.nn.statistics import statistic_names
 from psgnn.tensors import DAMAGE, unpack
 
-WEIGHTS = ("best-link",)
+WEIGHTS = ("best-link", "best-pair")
 SUFFIX = ".safetensors"
 # Raised when something that is measured changes its meaning and not its name.
 DEFINITION = 1

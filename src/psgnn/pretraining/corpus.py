@@ -1,4 +1,4 @@
-"""What is learnt from: synthetic graphs with hidden links, and what is measured about these and other pairs."""
+"""What is learnt from: synthetic graphs with hidden links or groups, and what is measured about pairs of nodes."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ import numpy as np
 import torch
 
 from psgnn.console import progress
-from psgnn.datasets.families import FAMILIES, draw
+from psgnn.datasets.families import FAMILIES, GROUPED, draw, draw_grouped
 from psgnn.errors import unknown_name
-from psgnn.graph import Adjacency, Union
+from psgnn.graph import Adjacency, IntArray, Union
 from psgnn.nn.choices import Choice
 from psgnn.nn.context import context_columns, context_of
 from psgnn.nn.models import PositionModel
@@ -22,6 +22,7 @@ from psgnn.sampling import NonEdges, distinct_integers
 
 HIDDEN = (0.1, 0.3)  # share of the links
 MOST_LINKS = 400  # that are asked about, in each graph
+MOST_TRIED = 100_000  # pairs of a graph among which those of one group are looked for
 KEPT = 16  # graphs of a family whose positions stay in memory, for embeddings
 CHECKED = 10  # one graph of so many is kept from training, to see how it goes
 LARGE = 10  # one graph of so many is large
@@ -29,7 +30,7 @@ LARGE = 10  # one graph of so many is large
 
 @dataclass(frozen=True, eq=False)
 class Lesson:
-    """A graph without its hidden links; pairs ``[2, P]`` that are linked (label 1) or not, and what is known of them.
+    """A graph; pairs ``[2, P]`` that are hidden links, or of one group (label 1), or not, and what is known of them.
 
     ``statistics [P, S]``, ``context [P, 1 + S + 13]`` and ``shape [13]`` are what a `ContextDecoder` reads.
     """
@@ -62,13 +63,35 @@ def make_lesson(
     links = rng.permutation(edges[:, hidden], axis=1)[:, :MOST_LINKS]
     pool = NonEdges(union.ptr, edges)
     others = pool.unrank(np.sort(distinct_integers(int(pool.sizes.sum()), links.shape[1], rng)))
-    pairs = torch.from_numpy(np.concatenate([links, others], axis=1))
-    labels = torch.cat([torch.ones(links.shape[1]), torch.zeros(others.shape[1])])
+    return _lesson(family, model, view, links, others, strict=False)
+
+
+def make_pair_lesson(family: str, model: PositionModel, rng: np.random.Generator) -> Lesson:
+    """Draw a graph with groups and measure what `model` looks at, of pairs within groups and across."""
+    graph, groups = draw_grouped(family, rng)
+    union = Union.of_adjacencies([graph])
+    pool = NonEdges(union.ptr, np.empty((2, 0), np.int64))  # all pairs of nodes
+    total = int(pool.sizes.sum())
+    tried = pool.unrank(distinct_integers(total, min(total, MOST_TRIED), rng))
+    together = groups[tried[0]] == groups[tried[1]]
+    count = min(int(together.sum()), int((~together).sum()), MOST_LINKS)
+    view = View(union, torch.ones(graph.num_nodes, 1))
+    return _lesson(
+        family, model, view, tried[:, together][:, :count], tried[:, ~together][:, :count], strict=True
+    )
+
+
+def _lesson(
+    family: str, model: PositionModel, view: View, ones: IntArray, zeros: IntArray, *, strict: bool
+) -> Lesson:
+    """What the model looks at of pairs ``[2, P]`` of the two kinds."""
+    pairs = torch.from_numpy(np.concatenate([ones, zeros], axis=1))
+    labels = torch.cat([torch.ones(ones.shape[1]), torch.zeros(zeros.shape[1])])
     choice = model.pick(view)
     assert isinstance(choice, Choice)
     positions: Positions = positions_of(view, choice, model.encoder.parts)  # type: ignore[arg-type]
     statistics = pair_statistics_of(positions, pairs)
-    context = context_columns(positions, pairs.numpy(), statistics.numpy(), strict=False)
+    context = context_columns(positions, pairs.numpy(), statistics.numpy(), strict=strict)
     shape = torch.from_numpy(context_of(positions).shape[0])
     return Lesson(family, view, choice, pairs, labels, statistics, context, shape)
 
@@ -82,22 +105,25 @@ def make_corpus(
     large: bool = True,
     show_progress: bool = False,
 ) -> list[Lesson]:
-    """So many lessons of every family but those left out, some on `large` graphs.
+    """So many lessons of every family but those left out, about links or groups as the model's task is.
 
-    Each depends on the seed, its family and its number alone.
+    Of those about links some are on `large` graphs. Each depends on the seed, its family and its number alone.
     """
+    links = model.config.task == "link"
+    families = tuple(FAMILIES if links else GROUPED)
     for name in without:
-        if name not in FAMILIES:
-            raise unknown_name("family", name, FAMILIES)
+        if name not in families:
+            raise unknown_name("family", name, families)
     wanted = [
         (place, family, i)
-        for place, family in enumerate(FAMILIES)
+        for place, family in enumerate(families)
         if family not in without
         for i in range(graphs)
     ]
     lessons = []
     for place, family, i in progress(wanted, "drawing graphs", show=show_progress):
-        big = large and i % LARGE == LARGE // 2
-        lesson = make_lesson(family, model, np.random.default_rng([seed, place, i]), large=big)
+        rng = np.random.default_rng([seed, place, i])
+        big = links and large and i % LARGE == LARGE // 2
+        lesson = make_lesson(family, model, rng, large=big) if links else make_pair_lesson(family, model, rng)
         lessons.append(lesson if i < KEPT and not big else lesson.without_view())
     return lessons

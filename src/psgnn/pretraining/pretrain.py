@@ -1,4 +1,4 @@
-"""Learn from synthetic graphs to tell links from other pairs, on any graph."""
+"""Learn from synthetic graphs to tell links, or nodes that belong together, from other pairs, on any graph."""
 
 from __future__ import annotations
 
@@ -16,13 +16,14 @@ from torch.nn.functional import binary_cross_entropy_with_logits
 
 from psgnn.checkpoints import State, open_run, save_state
 from psgnn.console import Bar
+from psgnn.errors import unknown_name
 from psgnn.metrics import roc_auc
 from psgnn.nn.channels import ChannelEncoder
 from psgnn.nn.config import make_config
 from psgnn.nn.context import SHAPE
 from psgnn.nn.decoders import ContextDecoder
 from psgnn.nn.models import PositionModel, model_of
-from psgnn.nn.weights import SUFFIX, feature_definition, parse_weights, read_weights
+from psgnn.nn.weights import SUFFIX, WEIGHTS, feature_definition, parse_weights, read_weights
 from psgnn.pretraining.corpus import CHECKED, make_corpus
 from psgnn.runs import STATE, alone_in, write_tensors
 from psgnn.training import CHECKPOINT_SECONDS, one_cycle
@@ -34,12 +35,12 @@ BATCH = 1024  # pairs of a step, of random graphs
 EMBEDDED = 256  # pairs of one graph, for the embeddings
 LR = 3e-3
 CHECK_EVERY = 500
-NAME = "best-link"
 
 
 def pretrain(
     folder: str | Path,
     *,
+    task: str = "link",
     seed: int = 0,
     graphs: int = GRAPHS,
     steps: int = STEPS,
@@ -47,30 +48,36 @@ def pretrain(
     large: bool = True,
     show_progress: bool = False,
 ) -> Path:
-    """Make the weights ``best-link`` in a folder, and give their path; an interrupted run in it is gone on with.
+    """Make the weights ``best-link`` or ``best-pair`` in a folder, and give their path; an interrupted run goes on.
 
     Args:
         folder: for the weights and, until they are there, for the state of training.
+        task: ``link``, or ``pair`` for nodes that belong together.
         seed: of the graphs, the first weights and the order of what is learnt.
         graphs: so many of every family.
         steps: of training.
         without: families to leave out, to see how well the others prepare for them.
-        large: whether one graph of ten is large, which takes most of the time.
+        large: whether one graph of ten is large, which takes most of the time; of task link.
         show_progress: show bars with the time left.
     """
+    if f"best-{task}" not in WEIGHTS:
+        raise unknown_name("task", task, [name.removeprefix("best-") for name in WEIGHTS])
     folder = Path(folder)
     threads = torch.get_num_threads()
     torch.set_num_threads(1)  # in one order, so that the same seed gives the same weights
     try:
         with torch.random.fork_rng(devices=[]), alone_in(folder):
-            return _Pretraining(seed, graphs, steps, without, large).run(folder, show_progress)
+            return _Pretraining(task, seed, graphs, steps, without, large).run(folder, show_progress)
     finally:
         torch.set_num_threads(threads)
 
 
 class _Pretraining:
-    def __init__(self, seed: int, graphs: int, steps: int, without: Sequence[str], large: bool) -> None:
-        config = make_config("psgnn", "link", 1, "best", seed, init="pretrained")
+    def __init__(
+        self, task: str, seed: int, graphs: int, steps: int, without: Sequence[str], large: bool
+    ) -> None:
+        config = make_config("psgnn", task, 1, "best", seed, init="pretrained")
+        self.name = f"best-{task}"
         self.model: PositionModel = model_of(config)
         assert isinstance(self.model.decoder, ContextDecoder)
         self.decoder = self.model.decoder
@@ -180,11 +187,11 @@ class _Pretraining:
     def _write(self, folder: Path, state: State) -> Path:
         shapes = torch.stack([lesson.shape for lesson in self.lessons])
         low, high = shapes.amin(dim=0).tolist(), shapes.amax(dim=0).tolist()
-        path = folder / f"{NAME}{SUFFIX}"
+        path = folder / f"{self.name}{SUFFIX}"
         write_tensors(
             path,
             self.model.state_dict(),
-            name=NAME,
+            name=self.name,
             features=self.identity["features"],
             config=self.model.config.model_dump(),
             made={key: value for key, value in self.identity.items() if key != "features"},
@@ -200,7 +207,7 @@ def left_out(family: str) -> Pretrained:
     """A model that has never seen a graph of this family, from a smaller training than the shipped weights had."""
     with TemporaryDirectory() as folder:
         path = pretrain(folder, graphs=LEFT_OUT_GRAPHS, steps=LEFT_OUT_STEPS, without=[family], large=False)
-        return from_weights(parse_weights(path.read_bytes(), NAME), NAME)
+        return from_weights(parse_weights(path.read_bytes(), path.stem), path.stem)
 
 
 def largest_difference(path: Path) -> float:
@@ -208,7 +215,7 @@ def largest_difference(path: Path) -> float:
 
     Infinite where they are not of one shape.
     """
-    made, shipped = parse_weights(path.read_bytes(), str(path)).tensors, read_weights(NAME).tensors
+    made, shipped = parse_weights(path.read_bytes(), str(path)).tensors, read_weights(path.stem).tensors
     if {key: value.shape for key, value in made.items()} != {
         key: value.shape for key, value in shipped.items()
     }:
