@@ -472,7 +472,7 @@ def test_predict_and_embed_take_a_graph(run: Run) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("village.csv", "--pretrained", "best"), "did you mean 'best-link'"),
+        (("village.csv", "--pretrained", "best-lin"), "did you mean 'best-link'"),
         (("village.csv", "--graph", "grid"), "--graph goes with a run"),
         (("run", "--strict"), "--pretrained and --strict go with a graph"),
         (("run", "--columns", "1,2"), "--set and --columns go with --graph"),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 
 import torch
 from threadpoolctl import threadpool_limits
@@ -31,11 +31,17 @@ def pick_device(name: str = "auto") -> torch.device:
 @contextmanager
 def fitting_threads(num_nodes: int) -> Iterator[None]:
     """One thread of torch and BLAS where the graph is small: threads wait for one another longer than they work."""
+    with one_thread() if num_nodes <= ONE_THREAD_NODES else nullcontext():
+        yield
+
+
+@contextmanager
+def one_thread() -> Iterator[None]:
+    """One thread of torch and BLAS."""
     threads = torch.get_num_threads()
-    small = num_nodes <= ONE_THREAD_NODES
-    torch.set_num_threads(1 if small else threads)
+    torch.set_num_threads(1)
     try:
-        with threadpool_limits(1 if small else None, "blas"):
+        with threadpool_limits(1, "blas"):
             yield
     finally:
         torch.set_num_threads(threads)

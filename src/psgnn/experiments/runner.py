@@ -45,16 +45,17 @@ class Outcome:
 def execute(run: Run, root: str | None = None) -> dict[str, Any]:
     """Make one run: its test and validation metrics, its time, and what else the method tells."""
     from psgnn.compare import Method, measure
+    from psgnn.devices import one_thread
     from psgnn.runs import versions
 
-    _take_one_core()
     spec = run.method
     task = _task(run.row.model_dump_json(), run.seed, root)
     options = dict(spec.options)
     if options.get("without") == "row":  # the family of graphs that the row asks about
         options["without"] = run.row.dataset_options["family"]
     method = Method(spec.of, spec.kind, preset=spec.preset, options=options, label=spec.title)
-    measured = measure(method, task, run.seed, trace=spec.trace)
+    with one_thread():  # a core runs one worker
+        measured = measure(method, task, run.seed, trace=spec.trace)
     kept = {name: version for name, version in versions().items() if name in ("psgnn", "torch", "numpy")}
     if spec.trace:
         measured["history"] = _short(measured["history"])
@@ -66,30 +67,22 @@ def validate(run: Run, root: str | None = None) -> dict[str, Any]:
 
     ``seconds`` are those of the processor: trials of a search are many, and often share it with other work.
     """
+    from psgnn.devices import one_thread
     from psgnn.nn import build_model
     from psgnn.training import fit
 
-    _take_one_core()
     blind = copy(_task(run.row.model_dump_json(), run.seed, root))
     blind.test = blind.val
     start = time.process_time()
     spec = run.method
-    result = fit(build_model(spec.of, blind, spec.preset, run.seed, **spec.options), blind, seed=run.seed)
+    with one_thread():
+        result = fit(build_model(spec.of, blind, spec.preset, run.seed, **spec.options), blind, seed=run.seed)
     return {
         "val": result.val[run.row.metric],
         "best_epoch": result.record["best_epoch"],
         "epochs": result.record["epochs_run"],
         "seconds": time.process_time() - start,
     }
-
-
-def _take_one_core() -> None:
-    """A core runs one worker: threads of torch and BLAS would wait for those of the others."""
-    import torch
-    from threadpoolctl import threadpool_limits
-
-    torch.set_num_threads(1)
-    threadpool_limits(1, "blas")
 
 
 def _short(history: list[dict[str, Any]]) -> list[dict[str, Any]]:

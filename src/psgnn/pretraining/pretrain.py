@@ -16,6 +16,7 @@ from torch.nn.functional import binary_cross_entropy_with_logits
 
 from psgnn.checkpoints import State, open_run, save_state
 from psgnn.console import Bar
+from psgnn.devices import one_thread
 from psgnn.errors import unknown_name
 from psgnn.metrics import roc_auc
 from psgnn.nn.channels import ChannelEncoder
@@ -63,13 +64,9 @@ def pretrain(
     if f"best-{task}" not in WEIGHTS:
         raise unknown_name("task", task, [name.removeprefix("best-") for name in WEIGHTS])
     folder = Path(folder)
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)  # in one order, so that the same seed gives the same weights
-    try:
-        with torch.random.fork_rng(devices=[]), alone_in(folder):
-            return _Pretraining(task, seed, graphs, steps, without, large).run(folder, show_progress)
-    finally:
-        torch.set_num_threads(threads)
+    # One thread adds up in one order, so that the same seed gives the same weights; and many graphs are small.
+    with one_thread(), torch.random.fork_rng(devices=[]), alone_in(folder):
+        return _Pretraining(task, seed, graphs, steps, without, large).run(folder, show_progress)
 
 
 class _Pretraining:
