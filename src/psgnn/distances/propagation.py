@@ -51,6 +51,21 @@ def _spread_rows(
 
 
 @njit(cache=True, nogil=True, fastmath=True)
+def _add_neighbours(
+    indptr: npt.NDArray[np.int64], indices: npt.NDArray[np.int32], x: Floats, v: int, row: Floats
+) -> None:
+    """Add the rows of x of the neighbours of v to a row."""
+    flat, final = x.reshape(x.size), indices.size - 1
+    for i in range(indptr[v], indptr[v + 1]):
+        ahead = row.size * np.int64(indices[min(i + AHEAD, final)])
+        prefetch(flat, ahead)
+        prefetch(flat, ahead + LINE)
+        w = indices[i]
+        for k in range(row.size):
+            row[k] += x[w, k]
+
+
+@njit(cache=True, nogil=True, fastmath=True)
 def _walk_rows(
     indptr: npt.NDArray[np.int64],
     indices: npt.NDArray[np.int32],
@@ -64,7 +79,6 @@ def _walk_rows(
 ) -> None:
     """Rows ``first:last`` of a step of the walk: ``y = diag(inward) A shares``, and each of the sums gets its weight of
     ``A shares``; an isolated node keeps its row."""
-    flat, final = shares.reshape(shares.size), indices.size - 1
     for v in range(first, last):
         row = y[v]
         if indptr[v] == indptr[v + 1]:
@@ -73,13 +87,7 @@ def _walk_rows(
         else:
             for k in range(row.size):
                 row[k] = 0.0
-        for i in range(indptr[v], indptr[v + 1]):
-            ahead = row.size * np.int64(indices[min(i + AHEAD, final)])
-            prefetch(flat, ahead)
-            prefetch(flat, ahead + LINE)
-            w = indices[i]
-            for k in range(row.size):
-                row[k] += shares[w, k]
+        _add_neighbours(indptr, indices, shares, v, row)
         for j in range(weights.size):
             for k in range(row.size):
                 sums[j, v, k] += weights[j] * row[k]
@@ -100,18 +108,11 @@ def _smooth_rows(
     last: int,
 ) -> None:
     """Rows ``first:last`` of ``y = kept x + diag(weights) (A x + everywhere)``."""
-    flat, final = x.reshape(x.size), indices.size - 1
     for v in range(first, last):
         row = y[v]
         for k in range(row.size):
             row[k] = everywhere[k]
-        for i in range(indptr[v], indptr[v + 1]):
-            ahead = row.size * np.int64(indices[min(i + AHEAD, final)])
-            prefetch(flat, ahead)
-            prefetch(flat, ahead + LINE)
-            w = indices[i]
-            for k in range(row.size):
-                row[k] += x[w, k]
+        _add_neighbours(indptr, indices, x, v, row)
         for k in range(row.size):
             row[k] = kept * x[v, k] + weights[v] * row[k]
 
