@@ -212,7 +212,8 @@ def largest_difference(path: Path) -> float:
 
     Infinite where they are not of one shape.
     """
-    made, shipped = parse_weights(path.read_bytes(), str(path)).tensors, read_weights(path.stem).tensors
+    weights = parse_weights(path.read_bytes(), str(path))
+    made, shipped = weights.tensors, read_weights(weights.about["name"]).tensors
     if {key: value.shape for key, value in made.items()} != {
         key: value.shape for key, value in shipped.items()
     }:
