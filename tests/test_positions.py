@@ -286,6 +286,17 @@ def test_channels_are_what_their_names_say(graph: nx.Graph, anchors: list[int]) 
         np.testing.assert_allclose(positions.channels[:, :, c], standard, atol=2e-3)
 
 
+def test_the_number_of_cores_changes_no_bit_of_statistics(monkeypatch: pytest.MonkeyPatch) -> None:
+    graph = nx.barabasi_albert_graph(300, 3, seed=0)
+    positions = measured(view_of([data_of(graph)]), np.arange(40)[None])
+    pairs = np.random.default_rng(0).integers(300, size=(2, 9001))
+    found = []
+    for cores in (1, 3):
+        monkeypatch.setattr("psgnn.distances.engine.num_threads", lambda cores=cores: cores)
+        found.append(pair_statistics(positions, pairs))
+    assert np.array_equal(*found)
+
+
 def test_one_large_graph_is_smoothed_as_many_are() -> None:
     union = union_of(nx.disjoint_union(nx.barabasi_albert_graph(80, 2, seed=0), nx.empty_graph(2)))
     of_many, of_one = _Smoother(union), _SmootherOfOne(union)

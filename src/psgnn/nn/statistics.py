@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import torch
 
-from psgnn.distances.engine import num_threads, run_threads
+from psgnn.distances.engine import run_threads
 from psgnn.distances.propagation import Floats
 from psgnn.graph import IntArray
 from psgnn.heuristics.kernels import local_walks, pair_hops
@@ -19,6 +19,7 @@ TRUNCATIONS = (8, 16, 32, 64)
 FARTHEST = 16  # hops between the nodes of a pair that are told apart
 UNKNOWN_HOPS = 4.0 * FARTHEST  # the upper bound of a pair that shares no anchor
 MOST_WALKED = 20_000
+PIECE = 4096  # pairs that one thread describes at once, at most
 
 _HOPS = (
     "largest hop difference", "log of it", "smallest hop sum", "log of it ", "inverse of it", "mean hop difference",
@@ -53,14 +54,16 @@ def statistic_names(parts: Parts) -> list[str]:
 def pair_statistics(positions: Positions, pairs: IntArray) -> Floats:
     """All statistics of pairs ``[2, P]``, ``[P, S]``, O(P K) and for ``local`` the pairs' neighbourhoods."""
     out = np.empty((pairs.shape[1], len(statistic_names(positions.parts))), np.float32)
-    bounds = np.linspace(0, out.shape[0], num_threads() + 1).astype(np.int64)
+    # Products of matrices round by their shape, so pieces depend on the pairs and not on the number of cores.
+    pieces = max(-(-out.shape[0] // PIECE), 2)
+    bounds = np.linspace(0, out.shape[0], pieces + 1).astype(np.int64)
 
     def piece(i: int) -> None:
         part = slice(bounds[i], bounds[i + 1])
         us, vs = np.ascontiguousarray(pairs[:, part])
         _fill(positions, us, vs, out[part])
 
-    run_threads(piece, range(num_threads()), out.shape[0] * 20.0 * (1 + positions.channels[0].size))
+    run_threads(piece, range(pieces), out.shape[0] * 20.0 * (1 + positions.channels[0].size))
     return out
 
 
