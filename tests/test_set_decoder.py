@@ -15,6 +15,7 @@ from torch_geometric.data import Data
 
 import psgnn
 import psgnn.batches as batches
+import psgnn.nn.decoders as decoders
 import psgnn.nn.pickers as pickers
 import psgnn.nn.positions as positions_module
 import psgnn.training as training
@@ -98,6 +99,37 @@ def test_a_union_of_graphs_with_different_numbers_of_anchors_scores_as_the_graph
         alone = decoder(positions_of(view_of([data_of(graph)]), anchors(chosen), Parts()), pairs)
         together = decoder(positions_of(union, both, Parts()), pairs + first)
         torch.testing.assert_close(together, alone, rtol=1e-3, atol=2e-3)
+
+
+@pytest.mark.parametrize("in_training", [False, True])
+def test_padding_of_graphs_with_few_anchors_is_not_looked_at_and_scores_stay(
+    in_training: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    graphs = [RANDOM, BROKEN, nx.path_graph(9)]
+    view = view_of([data_of(graph) for graph in graphs])
+    choice = anchors([2, 5, 9, 16, 0, 11, 7, 8], [19, 24], [33])
+    pairs = torch.cat([all_pairs(len(g)) + f for g, f in zip(graphs, (0, 18, 31), strict=True)], dim=1)
+    pairs = pairs[:, torch.randperm(pairs.size(1), generator=torch.Generator().manual_seed(0))]
+    positions = positions_of(view, choice, Parts())
+
+    def outcome(groups: int) -> tuple[torch.Tensor, list[torch.Tensor], int]:
+        """Scores, gradients, and how many pairs of node and anchor the network has seen."""
+        monkeypatch.setattr(decoders, "GROUPS", groups)
+        decoder = calibrated(decoder_of(dropout=0.0), view, choice).train(in_training)
+        assert decoder.phi is not None
+        seen: list[int] = []
+        decoder.phi.register_forward_hook(lambda module, args, out: seen.append(out[..., 0].numel()))
+        torch.manual_seed(3)  # a step of training that leaves out the one anchor of the path
+        scores = decoder(positions, pairs)
+        scores.square().mean().backward()
+        return scores.detach(), [w.grad for w in decoder.parameters() if w.grad is not None], sum(seen)
+
+    scores, gradients, looked_at = outcome(1)
+    for groups in (8, 1000):
+        others, other_gradients, fewer = outcome(groups)
+        torch.testing.assert_close(others, scores, rtol=1e-4, atol=1e-4)
+        torch.testing.assert_close(other_gradients, gradients, rtol=1e-3, atol=1e-3)
+        assert fewer < 0.8 * looked_at
 
 
 def test_gradients_reach_every_parameter() -> None:

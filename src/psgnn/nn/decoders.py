@@ -16,6 +16,8 @@ from psgnn.nn.traits import TraitEncoder
 
 # Of the correction in context: how many pairs it takes for a column of the statistics to count.
 RIDGE = 3000.0
+# Of the pairs of a step that are on graphs with anchors of different numbers.
+GROUPS = 8
 
 
 class DotDecoder(nn.Module):
@@ -131,14 +133,32 @@ class SetDecoder(PairDecoder):
 
     def _pooled(self, positions: Positions, pairs: torch.Tensor) -> list[torch.Tensor]:
         """Mean and maximum of phi over the anchors, ``[P, R]`` each."""
-        channels = torch.from_numpy(positions.channels)
-        counts = torch.from_numpy(positions.counts).to(pairs.device)[positions.view.graph[pairs[0]]]
-        kept = min(int((1 - self.anchor_dropout) * channels.size(1)) + 1, MOST_TRAINING_ANCHORS)
+        count = positions.channels.shape[1]
+        kept = min(int((1 - self.anchor_dropout) * count) + 1, MOST_TRAINING_ANCHORS)
         anchors = anchors_of_a_step(positions, kept if self.training else None)
+        counts = torch.from_numpy(positions.counts)[positions.view.graph[pairs[0]].cpu()]  # [P]
+        if not pairs.size(1) or (positions.counts == count).all():
+            return self._pooled_over(positions, pairs, counts, anchors)
+        # Graphs have anchors of different numbers. Pairs of graphs with few are taken together, for which most of the
+        # anchors are padding that need not be looked at.
+        order = counts.argsort(stable=True)
+        groups = [
+            self._pooled_over(positions, pairs[:, some.to(pairs.device)], counts[some], _first(anchors, most))
+            for some in order.tensor_split(min(GROUPS, len(order)))
+            for most in (int(counts[some].max()),)
+        ]
+        place = order.argsort().to(pairs.device)
+        return [torch.cat(part)[place] for part in zip(*groups, strict=True)]
+
+    def _pooled_over(
+        self, positions: Positions, pairs: torch.Tensor, counts: torch.Tensor, anchors: torch.Tensor
+    ) -> list[torch.Tensor]:
+        """The same over some of the anchors, of which the first ``counts [P]`` of a pair's graph are no padding."""
+        channels = torch.from_numpy(positions.channels)
         # Rows of the pairs alone go to the device, not the table.
         a, b = (channels[nodes[:, None], anchors].to(pairs.device) for nodes in pairs.cpu())  # [P, K, C]
         phi = self.phi(torch.cat([(a - b).abs(), a * b, a + b], dim=2))  # type: ignore[misc]
-        present = (anchors.to(pairs.device) < counts[:, None])[:, :, None]
+        present = (anchors < counts[:, None]).to(pairs.device)[:, :, None]
         phi = phi * present  # it is not negative, so zero changes no maximum
         return [phi.sum(dim=1) / present.sum(dim=1).clamp_min(1), phi.amax(dim=1)]
 
@@ -271,6 +291,12 @@ def _newton_step(columns: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
     step: torch.Tensor = torch.linalg.solve(curvature, x.T @ (weight * (labels - chance))) / deviation
     step[0] -= (step * mean).sum()
     return step
+
+
+def _first(anchors: torch.Tensor, count: int) -> torch.Tensor:
+    """Those of the places that are among the first `count`; if none is, one, since a maximum is over something."""
+    inside = anchors[anchors < count]
+    return inside if len(inside) else anchors[:1]
 
 
 def _mlp(in_channels: int, hidden: int, dropout: float) -> nn.Sequential:
