@@ -133,6 +133,26 @@ def test_columns_that_cannot_be_measured_end_all_processes(tmp_path: Path) -> No
     assert not list((tmp_path / "tmp").glob("psgnn-columns-*"))
 
 
+@pytest.mark.slow
+def test_a_full_disk_while_columns_are_shared_ends_all_processes_with_a_reason(
+    tmp_path: Path, small_disk: Path
+) -> None:
+    ballast = small_disk / "ballast"
+    ballast.write_bytes(bytes(380_000))
+    done = told_job(tmp_path, TMPDIR=str(small_disk))
+    assert done.returncode != 0
+    lines = [line for line in done.stderr.splitlines() if "psgnn: error" in line]
+    assert any("No space left on device" in line and "TMPDIR" in line for line in lines), done.stderr
+    assert "requested and" not in done.stderr  # which is how NumPy says it
+    assert not (tmp_path / "run" / "record.json").exists()
+    assert not list(small_disk.glob("psgnn-columns-*"))
+    # With room again, the same command ends what it began.
+    ballast.unlink()
+    done = told_job(tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "run" / "record.json").exists()
+
+
 # A job whose second process kills itself in a step, after the first has written a checkpoint.
 KILLED = """
 import os, signal, sys

@@ -17,7 +17,7 @@ import psgnn
 from conftest import Run
 from psgnn import memory
 from psgnn.errors import InputError
-from psgnn.memory import describe, empty_columns, keep_columns, parse_size
+from psgnn.memory import describe, empty_columns, keep_columns, parse_size, save_columns
 from psgnn.nn import build_model
 from psgnn.tables import ROW_BYTES
 from psgnn.tasks import LinkPrediction
@@ -166,3 +166,18 @@ def test_what_does_not_fit_is_one_line(tmp_path: Path, suffix: str) -> None:
     assert done.returncode == 2, done.stderr[-500:]
     assert "does not fit into --memory 1.0 GiB, even with columns in files; raise it" in done.stderr
     assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize("shape", [(5, 3), (5, 0)])
+def test_saved_columns_are_read_back(tmp_path: Path, shape: tuple[int, int]) -> None:
+    columns = np.arange(np.prod(shape), dtype=np.float32).reshape(shape)
+    save_columns(tmp_path / "columns.npy", columns)
+    np.testing.assert_array_equal(np.load(tmp_path / "columns.npy"), columns)
+    assert np.load(tmp_path / "columns.npy").shape == shape
+
+
+def test_a_full_disk_refuses_columns_in_one_line(small_disk: Path) -> None:
+    with pytest.raises(
+        InputError, match=r"columns of 1 MiB cannot be kept in .* \(No space left on device\)"
+    ):
+        save_columns(small_disk / "columns.npy", np.zeros(2**18, np.float32))

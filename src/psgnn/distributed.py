@@ -20,7 +20,7 @@ import torch
 from torch import distributed, nn
 
 from psgnn.errors import PsgnnError
-from psgnn.memory import SMALL
+from psgnn.memory import SMALL, save_columns
 
 PATIENCE = timedelta(minutes=30)  # that one process waits for the others
 Loss = Callable[..., torch.Tensor]
@@ -95,7 +95,7 @@ class Team:
             if self.seat == 0:
                 try:
                     for name, column in measure().items():
-                        np.save(Path(folder, name), column)
+                        save_columns(Path(folder, f"{name}.npy"), column)
                 except (PsgnnError, MemoryError, OSError) as error:
                     problem = error
             told: list[Any] = [None] * self.size

@@ -7,8 +7,10 @@ import os
 import re
 import resource
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -101,19 +103,38 @@ def keep_columns(columns: npt.NDArray[Any]) -> npt.NDArray[Any]:
     return kept
 
 
+def save_columns(path: Path, columns: npt.NDArray[Any]) -> None:
+    """Write an array as .npy, for other processes to map."""
+    with _room_for(columns.nbytes, path.parent), path.open("wb") as file:
+        _reserve(file, columns.nbytes)
+        np.save(file, columns)
+
+
 def _in_file(shape: tuple[int, ...], dtype: npt.DTypeLike, size: int) -> npt.NDArray[Any]:
-    try:
-        with tempfile.TemporaryFile(prefix="psgnn-columns-") as file:
-            # Now, where a full disk is an error that says so; a hole in the file would be found when it is written to.
-            if hasattr(os, "posix_fallocate"):
-                os.posix_fallocate(file.fileno(), 0, size)
-            else:
-                file.truncate(size)
-            mapped = mmap.mmap(file.fileno(), size)
-    except OSError as error:
-        where = tempfile.gettempdir()
-        raise InputError(
-            f"columns of {describe(size)} cannot be kept in {where} ({error.strerror}); free some space there, set "
-            "TMPDIR to another folder, or raise the memory cap"
-        ) from None
+    with _room_for(size, tempfile.gettempdir()), tempfile.TemporaryFile(prefix="psgnn-columns-") as file:
+        _reserve(file, size)
+        mapped = mmap.mmap(file.fileno(), size)
     return np.frombuffer(mapped, dtype).reshape(shape)
+
+
+def _reserve(file: IO[bytes], size: int) -> None:
+    """Take the room of a file now, where a full disk is an error that says so.
+
+    A hole in a mapped file would be found when it is written to, and NumPy only tells how much it could not write.
+    """
+    if hasattr(os, "posix_fallocate"):
+        os.posix_fallocate(file.fileno(), 0, max(size, 1))  # nothing is an error to it
+    else:
+        file.truncate(size)
+
+
+@contextmanager
+def _room_for(size: int, where: str | Path) -> Iterator[None]:
+    """What goes wrong with a file of columns, in one line."""
+    try:
+        yield
+    except OSError as error:
+        raise InputError(
+            f"columns of {describe(size)} cannot be kept in {where} ({error.strerror or error}); free some space "
+            "there, set TMPDIR to another folder, or raise the memory cap if there is one"
+        ) from None
