@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from scipy.stats import chisquare
 
 from psgnn.errors import InputError
+from psgnn.kernels import count_at_most, pair_of_code
 from psgnn.sampling import (
     DifferentClass,
     NonEdges,
@@ -14,7 +15,6 @@ from psgnn.sampling import (
     WithinBlocks,
     distinct_integers,
     pair_code,
-    pair_of_code,
     running_total,
 )
 
@@ -127,3 +127,24 @@ def test_large_draws_need_no_more_memory_than_the_sample():
 def test_more_distinct_integers_than_there_are():
     with pytest.raises(InputError, match="cannot draw 4 distinct integers out of 3"):
         distinct_integers(3, 4, np.random.default_rng(0))
+
+
+@given(st.lists(st.integers(0, 50), max_size=40), st.lists(st.integers(-5, 60), max_size=40))
+def test_counts_of_sorted_values_are_those_of_a_binary_search(values, asked):
+    values, asked = (np.sort(np.array(each, np.int64)) for each in (values, asked))
+    assert np.array_equal(count_at_most(values, asked), np.searchsorted(values, asked, side="right"))
+
+
+@given(SIZES, st.integers(0, 1000))
+def test_other_pairs_are_the_same_whatever_the_order_and_number_of_the_ranks(sizes, seed):
+    ptr = running_total(np.array(sizes))
+    rng = np.random.default_rng(seed)
+    everything = WithinBlocks(ptr)
+    total = int(everything.sizes.sum())
+    pool = NonEdges(ptr, everything.unrank(rng.permutation(total)[: total // 2]))
+    ranks = np.arange(pool.sizes.sum())
+    listed = pool.unrank(ranks)  # one pass
+    shuffled = rng.permutation(ranks)
+    assert np.array_equal(pool.unrank(shuffled), listed[:, shuffled])
+    for rank in ranks[:5]:
+        assert np.array_equal(pool.unrank(np.array([rank]))[:, 0], listed[:, rank])

@@ -16,6 +16,7 @@ import numpy as np
 
 from psgnn.errors import InputError
 from psgnn.graph import IntArray
+from psgnn.kernels import count_at_most, pair_of_code
 
 
 class Pool(Protocol):
@@ -68,15 +69,6 @@ def pair_code(pairs: IntArray) -> IntArray:
     r"""Number pairs :math:`u < v` by :math:`v (v - 1) / 2 + u`: ``(0,1) (0,2) (1,2) (0,3) ...``."""
     codes: IntArray = pairs[1] * (pairs[1] - 1) // 2 + pairs[0]
     return codes
-
-
-def pair_of_code(codes: IntArray) -> IntArray:
-    """Undo :func:`pair_code`, exactly, for every graph of up to 2^31 nodes."""
-    v = (np.sqrt(2.0 * codes) + 0.5).astype(np.int64)
-    # The float root is off by at most one, in either direction.
-    v -= v * (v - 1) // 2 > codes
-    v += v * (v + 1) // 2 <= codes
-    return np.stack([codes - v * (v - 1) // 2, v])
 
 
 @dataclass(frozen=True, eq=False)
@@ -163,6 +155,9 @@ class NonEdges:
 
     def unrank(self, ranks: IntArray) -> IntArray:
         """The pairs ``[2, P]`` of these ranks; sorted ranks are by far the fastest to look up."""
+        many = ranks.size * np.log2(self._below.size + 1) > self._below.size
+        if many and (ranks[1:] >= ranks[:-1]).all():
+            return self.pairs.unrank(ranks + count_at_most(self._below, ranks))
         return self.pairs.unrank(ranks + np.searchsorted(self._below, ranks, side="right"))
 
 

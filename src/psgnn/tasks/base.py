@@ -149,10 +149,15 @@ class Task(ABC):
                 torch.from_numpy(
                     np.repeat(np.array([1, 0], np.float32), [linked.shape[1], unlinked.shape[1]])
                 ),
-                torch.from_numpy(self.union.graph_of[np.concatenate([linked[0], unlinked[0]])]),
+                self._graph_ids(np.concatenate([linked[0], unlinked[0]])),
             )
             for linked, unlinked in zip(positives, negatives, strict=True)
         )
+
+    def _graph_ids(self, nodes: IntArray) -> torch.Tensor:
+        if self.union.num_graphs == 1:  # to look it up for tens of millions of pairs takes its time
+            return torch.zeros(nodes.size, dtype=torch.long)
+        return torch.from_numpy(self.union.graph_of[nodes])
 
 
 def divide(totals: IntArray, val: float, test: float) -> IntArray:

@@ -12,7 +12,8 @@ from torch_geometric.data import Data
 
 from psgnn.errors import InputError
 from psgnn.graph import Adjacency, IntArray, Union
-from psgnn.sampling import NonEdges, distinct_integers, pair_code, pair_of_code
+from psgnn.kernels import pair_of_code
+from psgnn.sampling import NonEdges, distinct_integers, pair_code
 from psgnn.tasks.base import NEGATIVES, Task, check_integer, checked_graphs
 from psgnn.tasks.link import LinkPrediction, sorted_edges
 
