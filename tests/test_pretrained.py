@@ -35,6 +35,7 @@ from psgnn.datasets.families import (
 from psgnn.errors import InputError
 from psgnn.metrics import roc_auc
 from psgnn.nn import build_model, view_of
+from psgnn.nn.config import make_config
 from psgnn.nn.context import (
     BINS,
     MOST_LESSONS,
@@ -45,12 +46,15 @@ from psgnn.nn.context import (
     lessons_of,
 )
 from psgnn.nn.decoders import RIDGE, ContextDecoder, _newton_step
+from psgnn.nn.models import model_of
 from psgnn.nn.pickers import RulePicker
 from psgnn.nn.positions import Parts, Positions, positions_of
 from psgnn.nn.statistics import pair_statistics, statistic_names
 from psgnn.nn.weights import WEIGHTS, feature_definition, parse_weights, read_weights
+from psgnn.pretraining import corpus
 from psgnn.pretraining import pretrain as pretraining
 from psgnn.pretraining.pretrain import pretrain
+from psgnn.pretraining.store import LessonStore
 from psgnn.tasks import LinkPrediction
 from psgnn.training import fit
 from psgnn.zeroshot import MOST_SETS, from_weights
@@ -329,6 +333,51 @@ def test_pretraining_is_deterministic_and_resumes(tmp_path: Path, monkeypatch: p
         small(tmp_path / "broken", steps=7)
     assert small(tmp_path / "broken") == whole
     assert [path.name for path in (tmp_path / "broken").iterdir()] == ["best-link.safetensors"]
+
+
+def test_pretraining_does_not_measure_families_again_that_it_has_measured(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(corpus, "KEPT", 2)
+    whole = small(tmp_path / "whole")
+    make, made = corpus.make_lesson, []
+
+    def counting(family: str, *arguments: Any, **options: Any) -> Any:
+        made.append(family)
+        if made == interrupted_at:
+            raise KeyboardInterrupt
+        return make(family, *arguments, **options)
+
+    monkeypatch.setattr(corpus, "make_lesson", counting)
+    interrupted_at = ["tree"] * 10 + ["road"] * 4
+    with pytest.raises(KeyboardInterrupt):
+        small(tmp_path / "broken")
+    assert [path.name for path in (tmp_path / "broken" / "lessons").iterdir()] == ["tree.safetensors"]
+    made.clear()
+    interrupted_at = []
+    assert small(tmp_path / "broken") == whole
+    assert made == ["tree"] * 2 + ["road"] * 10  # those whose views are needed, and what was not there
+    assert [path.name for path in (tmp_path / "broken").iterdir()] == ["best-link.safetensors"]
+
+
+def test_lessons_of_other_settings_are_not_used(tmp_path: Path) -> None:
+    about = {"task": "link", "seed": 0}
+    lesson = corpus.make_lesson("tree", model_of(make_config("psgnn", "link", 1)), np.random.default_rng(0))
+    (tmp_path / "run").mkdir()
+    LessonStore(tmp_path / "run", about).put("tree", [lesson])
+    found = LessonStore(tmp_path / "run", about).find("tree", 0)
+    assert found is not None
+    assert found.view is None
+    for name in ("pairs", "labels", "statistics", "context", "shape"):
+        assert torch.equal(getattr(found, name), getattr(lesson, name))
+    assert torch.equal(found.choice.nodes, lesson.choice.nodes)
+    for other in (
+        LessonStore(tmp_path / "run", {**about, "seed": 1}).find("tree", 0),
+        LessonStore(tmp_path / "run", about).find("tree", 1),
+        LessonStore(tmp_path / "run", about).find("road", 0),
+        LessonStore(None, about).find("tree", 0),
+    ):
+        assert other is None
 
 
 def test_pretrained_weights_say_how_they_were_made(tmp_path: Path) -> None:

@@ -57,7 +57,7 @@ def open_run(
 
 def _is_ours(name: str) -> bool:
     """Whether a file of this name is a part of a run, or of one that was being written."""
-    return name in RUN_FILES or name.startswith(TEMPORARY)
+    return name in (*RUN_FILES, runs.LESSONS) or name.startswith(TEMPORARY)
 
 
 def _difference(before: Any, now: dict[str, Any]) -> str:

@@ -45,6 +45,7 @@ CONFIG, RECORD, WEIGHTS, GRAPH, STATE = (
     "graph.safetensors",
     "state.safetensors",
 )
+LESSONS = "lessons"  # the folder of what pretraining has measured, until it has ended
 
 
 def check_folder(folder: Path) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
@@ -18,6 +17,8 @@ from psgnn.nn.models import PositionModel
 from psgnn.nn.positions import Positions, positions_of
 from psgnn.nn.statistics import pair_statistics_of
 from psgnn.nn.view import View
+from psgnn.pretraining.lesson import Lesson
+from psgnn.pretraining.store import LessonStore
 from psgnn.sampling import NonEdges, distinct_integers
 
 HIDDEN = (0.1, 0.3)  # share of the links
@@ -26,27 +27,6 @@ MOST_TRIED = 100_000  # pairs of a graph among which those of one group are look
 KEPT = 16  # graphs of a family whose positions stay in memory, for embeddings
 CHECKED = 10  # one graph of so many is kept from training, to see how it goes
 LARGE = 10  # one graph of so many is large
-
-
-@dataclass(frozen=True, eq=False)
-class Lesson:
-    """A graph; pairs ``[2, P]`` that are hidden links, or of one group (label 1), or not, and what is known of them.
-
-    ``statistics [P, S]``, ``context [P, 1 + S + 13]`` and ``shape [13]`` are what a `ContextDecoder` reads.
-    """
-
-    family: str
-    view: View | None
-    choice: Choice
-    pairs: torch.Tensor
-    labels: torch.Tensor
-    statistics: torch.Tensor
-    context: torch.Tensor
-    shape: torch.Tensor
-
-    def without_view(self) -> Lesson:
-        """The same in little memory."""
-        return replace(self, view=None)
 
 
 def make_lesson(
@@ -103,11 +83,13 @@ def make_corpus(
     *,
     without: Sequence[str] = (),
     large: bool = True,
+    store: LessonStore,
     show_progress: bool = False,
 ) -> list[Lesson]:
     """So many lessons of every family but those left out, about links or groups as the model's task is.
 
-    Of those about links some are on `large` graphs. Each depends on the seed, its family and its number alone.
+    Of those about links some are on `large` graphs. Each depends on the seed, its family and its number alone, so what
+    is in the `store` is not measured again.
     """
     links = model.config.task == "link"
     families = tuple(FAMILIES if links else GROUPED)
@@ -120,10 +102,17 @@ def make_corpus(
         if family not in without
         for i in range(graphs)
     ]
-    lessons = []
+    lessons: list[Lesson] = []
     for place, family, i in progress(wanted, "drawing graphs", show=show_progress):
         rng = np.random.default_rng([seed, place, i])
         big = links and large and i % LARGE == LARGE // 2
-        lesson = make_lesson(family, model, rng, large=big) if links else make_pair_lesson(family, model, rng)
-        lessons.append(lesson if i < KEPT and not big else lesson.without_view())
+        with_view = i < KEPT and not big
+        lesson = None if with_view else store.find(family, i)
+        if lesson is None:
+            lesson = (
+                make_lesson(family, model, rng, large=big) if links else make_pair_lesson(family, model, rng)
+            )
+        lessons.append(lesson if with_view else lesson.without_view())
+        if i == graphs - 1:
+            store.put(family, lessons[-graphs:])
     return lessons

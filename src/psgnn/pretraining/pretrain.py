@@ -26,6 +26,7 @@ from psgnn.nn.decoders import ContextDecoder
 from psgnn.nn.models import PositionModel, model_of
 from psgnn.nn.weights import SUFFIX, WEIGHTS, feature_definition, parse_weights, read_weights
 from psgnn.pretraining.corpus import CHECKED, make_corpus
+from psgnn.pretraining.store import LessonStore
 from psgnn.runs import STATE, alone_in, write_tensors
 from psgnn.training import CHECKPOINT_SECONDS, one_cycle
 from psgnn.zeroshot import Pretrained, from_weights
@@ -47,6 +48,7 @@ def pretrain(
     steps: int = STEPS,
     without: Sequence[str] = (),
     large: bool = True,
+    resumable: bool = True,
     show_progress: bool = False,
 ) -> Path:
     """Make the weights ``best-link`` or ``best-pair`` in a folder, and give their path; an interrupted run goes on.
@@ -59,6 +61,8 @@ def pretrain(
         steps: of training.
         without: families to leave out, to see how well the others prepare for them.
         large: whether one graph of ten is large, which takes most of the time; of task link.
+        resumable: whether measured graphs are kept in the folder until the weights are there (some GB), for a run that
+            is interrupted.
         show_progress: show bars with the time left.
     """
     if f"best-{task}" not in WEIGHTS:
@@ -66,7 +70,8 @@ def pretrain(
     folder = Path(folder)
     # One thread adds up in one order, so that the same seed gives the same weights; and many graphs are small.
     with one_thread(), torch.random.fork_rng(devices=[]), alone_in(folder):
-        return _Pretraining(task, seed, graphs, steps, without, large).run(folder, show_progress)
+        made = _Pretraining(task, seed, graphs, steps, without, large)
+        return made.run(folder, show_progress, resumable=resumable)
 
 
 class _Pretraining:
@@ -83,14 +88,15 @@ class _Pretraining:
         self.identity: dict[str, Any] = {**made, "features": feature_definition()}
         self.optimizer = torch.optim.AdamW(self.model.parameters(), lr=LR, weight_decay=config.weight_decay)
 
-    def _prepare(self, show_progress: bool) -> None:
-        """Draw the graphs and measure them."""
+    def _prepare(self, store: LessonStore, show_progress: bool) -> None:
+        """Draw the graphs and measure them, or take what the store has of them."""
         corpus = make_corpus(
             self.model,
             self.graphs,
             self.seed,
             without=self.without,
             large=self.large,
+            store=store,
             show_progress=show_progress,
         )
         self.checked = corpus[CHECKED - 1 :: CHECKED]
@@ -102,10 +108,12 @@ class _Pretraining:
         sizes = torch.tensor([lesson.labels.numel() for lesson in self.lessons])
         self.starts, self.sizes = sizes.cumsum(0) - sizes, sizes
 
-    def run(self, folder: Path, show_progress: bool) -> Path:
+    def run(self, folder: Path, show_progress: bool, *, resumable: bool) -> Path:
         """Train until the last step and write the weights."""
         state = open_run(folder, self.identity, self.model, self.optimizer)
-        self._prepare(show_progress)
+        about = {key: self.identity[key] for key in ("seed", "graphs", "large", "features")}
+        store = LessonStore(folder if resumable else None, {"task": self.model.config.task, **about})
+        self._prepare(store, show_progress)
         if state.epoch == 0:
             self._calibrate()
         saved = time.perf_counter()
@@ -125,7 +133,9 @@ class _Pretraining:
             except KeyboardInterrupt:
                 self._save(folder, state)
                 raise
-        return self._write(folder, state)
+        path = self._write(folder, state)
+        store.clear()
+        return path
 
     def _save(self, folder: Path, state: State) -> None:
         save_state(folder, state, self.identity, self.model, self.optimizer)
@@ -203,7 +213,14 @@ class _Pretraining:
 def left_out(family: str) -> Pretrained:
     """A model that has never seen a graph of this family, from a smaller training than the shipped weights had."""
     with TemporaryDirectory() as folder:
-        path = pretrain(folder, graphs=LEFT_OUT_GRAPHS, steps=LEFT_OUT_STEPS, without=[family], large=False)
+        path = pretrain(
+            folder,
+            graphs=LEFT_OUT_GRAPHS,
+            steps=LEFT_OUT_STEPS,
+            without=[family],
+            large=False,
+            resumable=False,
+        )
         return from_weights(parse_weights(path.read_bytes(), path.stem), path.stem)
 
 
