@@ -1,7 +1,7 @@
 # make setup   .venv with everything (does nothing when it is up to date)
 # make demo    install, pick anchors, train PSGNN, compare it and make a report, on the built-in communities graph
 # make test    lint, types, architecture and tests: what CI runs (make check is the same)
-# make bench   measure distances and layers against their peers (three quarters of an hour)
+# make bench   measure distances and layers against their peers, and records again (an hour or more)
 # make peers   .venv-node2vec with PecanPy, which needs NumPy below 2, for the peer node2vec
 # make docs    make the generated pages and pictures of docs/ anew, and the site in site/
 PYTHON ?= python3
@@ -51,6 +51,7 @@ bench: $(STAMP)
 	$(BIN)/python benchmarks/scale.py --json benchmarks/results/scale.json > /dev/null
 	$(BIN)/python benchmarks/million.py --json benchmarks/results/million.json > /dev/null
 	$(BIN)/python benchmarks/candidates.py --json benchmarks/results/candidates.json > /dev/null
+	$(BIN)/python benchmarks/audit.py --json benchmarks/results/audit.json > /dev/null
 
 peers: .venv-node2vec/.installed
 

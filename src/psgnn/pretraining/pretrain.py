@@ -61,7 +61,7 @@ def pretrain(
         steps: of training.
         without: families to leave out, to see how well the others prepare for them.
         large: whether one graph of ten is large, which takes most of the time; of task link.
-        resumable: whether measured graphs are kept in the folder until the weights are there (some GB), for a run that
+        resumable: whether measured graphs are kept in the folder until the weights are there (over 1 GB), for a run that
             is interrupted.
         show_progress: show bars with the time left.
     """
