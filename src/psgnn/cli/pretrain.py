@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from psgnn.cli.arguments import Json, Quiet, Seed, TaskOption, Verbose
 from psgnn.cli.failures import fail
 from psgnn.errors import InputError
+
+if TYPE_CHECKING:
+    from psgnn.pretraining.pretrain import Comparison
 
 
 def pretrain_command(
@@ -47,7 +51,7 @@ def pretrain_command(
     Example: psgnn pretrain --out pretrained --check
     """
     from psgnn.console import print_json, set_verbosity
-    from psgnn.pretraining.pretrain import GRAPHS, STEPS, largest_difference
+    from psgnn.pretraining.pretrain import GRAPHS, STEPS, compare_with_shipped
 
     set_verbosity(quiet=quiet or as_json, verbose=verbose)
     families = () if without is None else tuple(name.strip() for name in without.split(","))
@@ -64,22 +68,33 @@ def pretrain_command(
         without=families,
         show_progress=not quiet,
     )
-    difference = largest_difference(path) if check else None
+    found = compare_with_shipped(path) if check else None
     if as_json:
-        print_json(
-            {"out": str(path), "difference": difference, "equal": None if not check else difference == 0}
-        )
+        compared = {} if found is None else {**asdict(found), "equal": found.difference == 0}
+        print_json({"out": str(path), **compared})
     else:
         typer.echo(f"the weights are {path}")
-        if difference is not None:
-            equal = (
-                "equal the shipped ones, bit for bit"
-                if difference == 0
-                else f"differ from the shipped ones by up to {difference:.2e}"
-            )
-            typer.echo(f"they {equal} ({path.stem})")
-    if difference:
+        if found is not None:
+            typer.echo(_verdict(found, path.stem))
+    if found is not None and found.difference:
         sys.exit(1)
+
+
+def _verdict(found: Comparison, name: str) -> str:
+    """What the comparison says, in words."""
+    from psgnn.pretraining.pretrain import machine
+
+    if found.difference == 0:
+        return f"they equal the shipped ones, bit for bit ({name})"
+    here, there = (
+        ", ".join(f"{key} {value}" for key, value in each.items()) if each else "not recorded"
+        for each in (machine(), found.made_on)
+    )
+    return (
+        f"they differ from the shipped ones by up to {found.difference:.2e} ({name}); AUC on graphs kept from training "
+        f"{found.auc:.4f}, shipped {found.shipped_auc:.4f}. Bits are equal on one kind of processor with "
+        f"the same versions alone; here: {here}; shipped: {there}"
+    )
 
 
 def _pretrained(out: Path, **options: Any) -> Path:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from statistics import fmean
@@ -27,7 +28,7 @@ from psgnn.nn.models import PositionModel, model_of
 from psgnn.nn.weights import SUFFIX, WEIGHTS, feature_definition, parse_weights, read_weights
 from psgnn.pretraining.corpus import CHECKED, make_corpus
 from psgnn.pretraining.store import LessonStore
-from psgnn.runs import STATE, alone_in, write_tensors
+from psgnn.runs import STATE, alone_in, versions, write_tensors
 from psgnn.training import CHECKPOINT_SECONDS, one_cycle
 from psgnn.zeroshot import Pretrained, from_weights
 
@@ -61,8 +62,8 @@ def pretrain(
         steps: of training.
         without: families to leave out, to see how well the others prepare for them.
         large: whether one graph of ten is large, which takes most of the time; of task link.
-        resumable: whether measured graphs are kept in the folder until the weights are there (over 1 GB), for a run that
-            is interrupted.
+        resumable: whether what is measured is kept in the folder until the weights are there (over 1 GB), for a run
+            that is interrupted.
         show_progress: show bars with the time left.
     """
     if f"best-{task}" not in WEIGHTS:
@@ -204,6 +205,7 @@ class _Pretraining:
             made={key: value for key, value in self.identity.items() if key != "features"},
             range={name: [a, b] for name, a, b in zip(SHAPE, low, high, strict=True)},
             check=state.history[-1],
+            machine=machine(),
         )
         (folder / STATE).unlink(missing_ok=True)
         return path
@@ -224,15 +226,40 @@ def left_out(family: str) -> Pretrained:
         return from_weights(parse_weights(path.read_bytes(), path.stem), path.stem)
 
 
-def largest_difference(path: Path) -> float:
-    """The largest difference of a number in these weights to the same number in those that come with the package.
+def machine() -> dict[str, str]:
+    """What the last bits of weights depend on: instructions of the processor, and versions of what computes."""
+    known = versions()
+    return {
+        "processor": torch.backends.cpu.get_cpu_capability(),
+        **{name: known[name] for name in ("torch", "numpy", "numba")},
+    }
 
-    Infinite where they are not of one shape.
+
+@dataclass(frozen=True)
+class Comparison:
+    """Weights that were made beside those of their name that come with the package.
+
+    ``difference`` is the largest of any number, infinite where they are not of one shape. ``auc`` and ``shipped_auc``
+    are what each had, strict, on the graphs that were kept from training; ``made_on`` is the `machine` of the shipped
+    ones, if they say so.
     """
-    weights = parse_weights(path.read_bytes(), str(path))
-    made, shipped = weights.tensors, read_weights(weights.about["name"]).tensors
-    if {key: value.shape for key, value in made.items()} != {
-        key: value.shape for key, value in shipped.items()
-    }:
-        return float("inf")
-    return max(float((made[key].double() - shipped[key].double()).abs().max()) for key in made)
+
+    difference: float
+    auc: float
+    shipped_auc: float
+    made_on: dict[str, str] | None
+
+
+def compare_with_shipped(path: Path) -> Comparison:
+    """The weights in a file beside those that come with the package."""
+    made = parse_weights(path.read_bytes(), str(path))
+    shipped = read_weights(made.about["name"])
+    shapes = [{key: value.shape for key, value in each.tensors.items()} for each in (made, shipped)]
+    difference = float("inf")
+    if shapes[0] == shapes[1]:
+        difference = max(
+            float((value.double() - shipped.tensors[key].double()).abs().max())
+            for key, value in made.tensors.items()
+        )
+    auc, shipped_auc = (each.about["check"]["auc_strict"] for each in (made, shipped))
+    return Comparison(difference, auc, shipped_auc, shipped.about.get("machine"))
