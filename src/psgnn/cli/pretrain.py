@@ -70,7 +70,9 @@ def pretrain_command(
     )
     found = compare_with_shipped(path) if check else None
     if as_json:
-        compared = {} if found is None else {**asdict(found), "equal": found.difference == 0}
+        compared: dict[str, Any] = {"difference": None, "equal": None}
+        if found is not None:
+            compared = {**asdict(found), "equal": found.difference == 0}
         print_json({"out": str(path), **compared})
     else:
         typer.echo(f"the weights are {path}")

@@ -16,7 +16,7 @@ from psgnn.nn.traits import TraitEncoder
 
 # Of the correction in context: how many pairs it takes for a column of the statistics to count.
 RIDGE = 3000.0
-# Of the pairs of a step that are on graphs with anchors of different numbers.
+# Into which pairs of graphs with anchors of different numbers are sorted, by that number.
 GROUPS = 8
 
 
@@ -143,9 +143,13 @@ class SetDecoder(PairDecoder):
         # anchors are padding that need not be looked at.
         order = counts.argsort(stable=True)
         groups = [
-            self._pooled_over(positions, pairs[:, some.to(pairs.device)], counts[some], _first(anchors, most))
+            self._pooled_over(
+                positions,
+                pairs[:, some.to(pairs.device)],
+                counts[some],
+                _first(anchors, int(counts[some].max())),
+            )
             for some in order.tensor_split(min(GROUPS, len(order)))
-            for most in (int(counts[some].max()),)
         ]
         place = order.argsort().to(pairs.device)
         return [torch.cat(part)[place] for part in zip(*groups, strict=True)]
