@@ -119,13 +119,15 @@ def backward(
                 scale, slope = base.dtype.type(1), grad_out[v]
             else:
                 scale, slope = grad_out[v, k], readout
-                _add_active(w * scale, step, own, term, factor, anchor, grad_readout)
             total, push = zero, w * scale
             if factor is not None:
                 other, grad_other = factor[anchor], grad_anchor[anchor]
                 for r in range(grad_own.size):
                     pre = step[r] * other[r] + own[r]
-                    total += slope[r] * max(pre, zero)
+                    active = max(pre, zero)
+                    total += slope[r] * active
+                    if grad_readout is not None:
+                        grad_readout[r] += push * active
                     passed = push * slope[r] if pre > 0 else zero
                     grad_own[r] += passed
                     grad_step[r] += passed * other[r]
@@ -134,7 +136,10 @@ def backward(
                 other, grad_other = term[anchor], grad_anchor[anchor]
                 for r in range(grad_own.size):
                     pre = step[r] + other[r] + own[r]
-                    total += slope[r] * max(pre, zero)
+                    active = max(pre, zero)
+                    total += slope[r] * active
+                    if grad_readout is not None:
+                        grad_readout[r] += push * active
                     passed = push * slope[r] if pre > 0 else zero
                     grad_own[r] += passed
                     grad_step[r] += passed
@@ -142,7 +147,10 @@ def backward(
             else:
                 for r in range(grad_own.size):
                     pre = step[r] + own[r]
-                    total += slope[r] * max(pre, zero)
+                    active = max(pre, zero)
+                    total += slope[r] * active
+                    if grad_readout is not None:
+                        grad_readout[r] += push * active
                     passed = push * slope[r] if pre > 0 else zero
                     grad_own[r] += passed
                     grad_step[r] += passed
