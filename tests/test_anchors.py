@@ -65,6 +65,14 @@ def test_a_centrality_rule_does_not_see_the_numbers_of_the_nodes(rule: str) -> N
     assert np.allclose(here, there)
 
 
+@pytest.mark.parametrize(
+    ("k", "seed"), [(2.9, 0), (None, 0), ("\N{SUPERSCRIPT TWO}", 0), (0, 0), (-3, 0), (2, -1)]
+)
+def test_numbers_of_anchors_and_seeds_that_cannot_be(k: object, seed: int) -> None:
+    with pytest.raises(InputError):
+        select_anchors(data_of(nx.path_graph(5)), "degree", k, seed=seed)
+
+
 @pytest.mark.parametrize("rule", RULES)
 def test_different_seeds_break_ties_differently(rule: str) -> None:
     data = data_of(nx.cycle_graph(40))  # every node is equal to every other

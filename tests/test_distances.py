@@ -47,6 +47,12 @@ SHAPES = {
 }
 
 
+@pytest.mark.parametrize("cutoff", [2.5, -1, "2"])
+def test_a_cutoff_is_a_number_of_hops(cutoff: object) -> None:
+    with pytest.raises(InputError, match="is not an integer of 0 or more"):
+        shortest_distances(torch.tensor([[0], [1]]), cutoff=cutoff)
+
+
 @pytest.mark.parametrize("name", SHAPES)
 @pytest.mark.parametrize("cutoff", [None, 0, 1, 5])
 def test_all_pairs_agree_with_networkx(name: str, cutoff: int | None) -> None:

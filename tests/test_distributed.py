@@ -70,6 +70,24 @@ def test_two_processes_train_what_one_does(tmp_path: Path) -> None:
     torch.testing.assert_close(scores[1], scores[0], atol=2e-2, rtol=2e-2)
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "options",
+    [("estimator=reinforce", "structural=true"), ("picker=sequential",)],
+    ids=["reinforce", "sequential"],
+)
+def test_two_processes_learn_anchors_as_one_does(options: tuple[str, ...], tmp_path: Path) -> None:
+    settings = ("--preset", "paper", "--anchors", "4", "--epochs", "10")
+    chosen = [part for option in ("samples=3", "dropout=0.0", *options) for part in ("--option", option)]
+    records = []
+    for processes in (1, 2):
+        done = run(processes, tmp_path, "train", "communities", *SETTINGS[:4], *settings, *chosen, "--json")
+        assert done.returncode == 0, done.stderr
+        records.append(json.loads(done.stdout))
+    for before, after in zip(records[0]["history"], records[1]["history"], strict=True):
+        assert after["loss"] == pytest.approx(before["loss"], rel=1e-3)
+
+
 # A job that tells which of its processes measured channels, and how every one has them.
 TOLD = """
 import json, os, sys
@@ -208,6 +226,16 @@ def test_parts_are_a_partition(count: int, size: int) -> None:
     parts = [range(count)[Team(rank, size).part(count)] for rank in range(size)]
     assert [i for part in parts for i in part] == list(range(count))
     assert max(map(len, parts)) - min(map(len, parts)) <= 1
+
+
+@pytest.mark.parametrize(("count", "size"), [(10, 3), (7, 7), (2, 4), (1, 3)])
+def test_parts_of_a_mean_add_up_to_it(count: int, size: int) -> None:
+    values, total = torch.arange(count) + 1.0, 0.0
+    for rank in range(size):
+        own, weight = Team(rank, size).part_of_mean(count)
+        assert values[own].numel() > 0  # the mean of nothing is no number
+        total += weight * float(values[own].mean()) / size
+    assert total == pytest.approx(float(values.mean()))
 
 
 # One process at a time

@@ -29,6 +29,7 @@ from psgnn.experiments.records import find_record, read_cell, record_path, write
 from psgnn.experiments.runner import execute, execute_all
 from psgnn.experiments.statistics import against_best, difference, read_cells
 from psgnn.experiments.tables import document, markdown, with_tables, write_page
+from psgnn.nn import config
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -199,6 +200,24 @@ def test_an_id_changes_with_all_that_matters_and_with_nothing_else(manifest: Man
         changed(method={"options": {"epochs": 2, "samples": 1}}),
     ]
     assert set(same) == {run.id}
+
+
+def test_an_id_changes_with_the_settings_of_large_graphs_where_the_graph_is_large(
+    manifest: Manifest, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = run_of(manifest)
+    psgnn = run.method.model_copy(update={"of": "psgnn"})
+    datasets = (
+        "grid",
+        "scale/email-Enron",
+        "protein",
+    )  # small, large, and large only as a sum of small graphs
+    ids = []
+    for batch in (1024, 2048):
+        monkeypatch.setitem(config._BEST_LARGE, "psgnn", {"batch": batch})
+        rows = [run.row.model_copy(update={"dataset": name, "dataset_options": {}}) for name in datasets]
+        ids.append([Run(row, psgnn, 100).id for row in rows])
+    assert [before == after for before, after in zip(*ids, strict=True)] == [True, False, True]
 
 
 def test_options_with_their_default_are_the_same_run(manifest: Manifest) -> None:

@@ -331,8 +331,12 @@ def test_pretraining_is_deterministic_and_resumes(tmp_path: Path, monkeypatch: p
             small(tmp_path / "broken")
     with pytest.raises(InputError, match=r"interrupted run of steps 6 \(now 7\)"):
         small(tmp_path / "broken", steps=7)
+    with pytest.raises(InputError, match=r"interrupted run of task link \(now pair\)"):
+        small(tmp_path / "broken", task="pair")
     assert small(tmp_path / "broken") == whole
     assert [path.name for path in (tmp_path / "broken").iterdir()] == ["best-link.safetensors"]
+    with pytest.raises(InputError, match="has the weights best-link"):
+        small(tmp_path / "broken")
 
 
 def test_pretraining_does_not_measure_families_again_that_it_has_measured(

@@ -146,6 +146,26 @@ def test_an_interrupted_job_goes_on(spark: SparkSession, tmp_path: Path) -> None
     assert read(tmp_path / "out")[2] == ["to_1"]
 
 
+def test_levels_of_another_graph_are_not_gone_on_with(spark: SparkSession, tmp_path: Path) -> None:
+    from psgnn.distances.spark import hop_columns, read_links
+
+    def interrupt(level: int, reached: int) -> None:
+        if level == 3:
+            raise KeyboardInterrupt
+
+    out, star = str(tmp_path / "out"), np.array([[0] * 6, range(1, 7)])
+    path = read_links(spark, write(tmp_path / "path.parquet", np.array(nx.path_graph(7).edges).T))
+    with pytest.raises(KeyboardInterrupt):
+        hop_columns(spark, path, [0], out, progress=interrupt)
+    hop_columns(spark, read_links(spark, write(tmp_path / "star.parquet", star)), [0], out)
+    assert read(tmp_path / "out")[1][:, 0].tolist() == [0, 1, 1, 1, 1, 1, 1]
+    with pytest.raises(KeyboardInterrupt):
+        hop_columns(spark, path, [0], out, progress=interrupt, force=True)
+    seen: list[int] = []
+    hop_columns(spark, path, [0], out, progress=lambda level, _: seen.append(level), force=True)
+    assert seen == [1, 2, 3, 4, 5, 6, 7]  # what is to be replaced is not gone on with either
+
+
 def test_what_cannot_be_asked(spark: SparkSession, tmp_path: Path) -> None:
     from psgnn.distances.spark import hop_columns, read_links
 

@@ -415,6 +415,16 @@ def test_bad_classes(graphs, options, message):
     assert "\n" not in str(error.value)
 
 
+def test_a_blind_copy_draws_the_negatives_of_the_task():
+    task = LinkPrediction(data_of(nx.connected_caveman_graph(6, 6)), seed=3)
+    blind = task.blind()
+    assert blind.test is task.val
+    drawn = [each.sample_negatives(200, np.random.default_rng(0)) for each in (task, blind)]
+    assert torch.equal(*drawn)
+    linked = pairs_of(task.test.pairs[:, task.test.labels == 1])
+    assert not linked & pairs_of(blind.sample_negatives(5000, np.random.default_rng(1)))
+
+
 def test_bad_folds_and_sizes():
     task = LinkPrediction(data_of(nx.path_graph(9)), folds=4)
     with pytest.raises(InputError, match=r"no fold 4; the task has folds 0\.\.3"):

@@ -198,6 +198,167 @@ def test_an_interrupted_run_resumes_to_the_result_it_would_have_had(
     assert not (tmp_path / "run" / "state.safetensors").exists()
 
 
+@pytest.mark.parametrize(
+    ("name", "where"),
+    [
+        *(("psgnn", where) for where in ("_validate", "_measure", "_take_average", "_slack")),
+        *(("gcn", where) for where in ("_validate", "_measure", "_slack")),
+    ],
+)
+def test_wherever_a_run_is_interrupted_it_resumes_to_the_same_result(
+    name: str, where: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = train(name=name, epochs=60)
+    monkeypatch.setattr(training, "CHECKPOINT_SECONDS", 0.0)
+    original, calls = getattr(training._Trainer, where), 0
+
+    def interrupted(self: Any, *arguments: Any) -> Any:
+        nonlocal calls
+        calls += 1
+        if calls == 2:
+            original(self, *arguments)
+            raise KeyboardInterrupt  # as late as can be
+        return original(self, *arguments)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(training._Trainer, where, interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            train(name=name, epochs=60, out=tmp_path / "run")
+    same(whole, train(name=name, epochs=60, out=tmp_path / "run"))
+
+
+def test_a_run_interrupted_after_a_step_resumes_to_the_same_result(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = train(name="gcn", epochs=30)
+    monkeypatch.setattr(training, "CHECKPOINT_SECONDS", 0.0)
+    epoch = training._Trainer._epoch
+
+    def interrupted(self: Any, number: int) -> float:
+        loss = epoch(self, number)
+        if number == 13:
+            raise KeyboardInterrupt  # the weights have changed, the number of the epoch has not
+        return loss
+
+    with monkeypatch.context() as patch:
+        patch.setattr(training._Trainer, "_epoch", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            train(name="gcn", epochs=30, out=tmp_path / "run")
+    same(whole, train(name="gcn", epochs=30, out=tmp_path / "run"))
+
+
+def test_an_interrupted_run_is_not_resumed_with_other_features_or_folds(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def task(folds: int = 4, scale: float = 1.0) -> LinkPrediction:
+        data = communities()
+        data.x = scale * torch.arange(72.0).reshape(36, 2)
+        return LinkPrediction(data, folds=folds)
+
+    def interrupt(self: Any, number: int) -> float:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(training._Trainer, "_epoch", interrupt)
+        with pytest.raises(KeyboardInterrupt):
+            train(task(), out=tmp_path / "run")
+    with pytest.raises(InputError, match="interrupted run of other data"):
+        train(task(scale=2.0), out=tmp_path / "run")
+    with pytest.raises(InputError, match=r"interrupted run of folds 4 \(now 5\)"):
+        train(task(folds=5), out=tmp_path / "run")
+
+
+@pytest.mark.parametrize("picker", ["random", "score", "sequential"])
+def test_the_random_numbers_of_the_caller_change_nothing(picker: str) -> None:
+    results = []
+    for seed in (1, 2):
+        torch.manual_seed(seed)
+        results.append(train(epochs=4, picker=picker, anchors=4))
+    same(*results)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        ({"anchors": 1000}, "1000 anchors were asked of a graph of 36 nodes"),
+        ({"anchors": 1000, "picker": "score"}, "1000 anchors were asked of a graph of 36 nodes"),
+        ({"device": "cuda"}, "no cuda device here"),
+    ],
+)
+def test_what_cannot_begin_leaves_the_run_that_it_was_to_replace(
+    wrong: dict[str, Any], message: str, tmp_path: Path
+) -> None:
+    train(epochs=2, out=tmp_path / "run")
+    before = {path.name: path.read_bytes() for path in (tmp_path / "run").iterdir()}
+    task, device = link_task(), wrong.pop("device", "cpu")
+    for folder in ("run", "new"):
+        with pytest.raises(InputError, match=message):
+            fit(
+                build_model("psgnn", task, **wrong),
+                task,
+                epochs=2,
+                out=tmp_path / folder,
+                device=device,
+                force=True,
+            )
+    assert {path.name: path.read_bytes() for path in (tmp_path / "run").iterdir()} == before
+    assert not (tmp_path / "new").exists()
+
+
+def test_force_replaces_a_run(tmp_path: Path) -> None:
+    train(epochs=2, out=tmp_path / "run")
+    task = link_task()
+    fit(build_model("psgnn", task), task, epochs=4, out=tmp_path / "run", force=True)
+    assert load(tmp_path / "run").record["epochs"] == 4
+
+
+@pytest.mark.parametrize("wrong", [{"epochs": 0}, {"epochs": -1}, {"epochs": 2.5}, {"seed": -1}])
+def test_numbers_that_cannot_be_are_refused(wrong: dict[str, Any]) -> None:
+    task = link_task()
+    with pytest.raises(InputError, match="is not an integer of"):
+        fit(build_model("psgnn", task), task, **wrong)
+
+
+def test_a_single_feature_is_looked_at() -> None:
+    data = communities()
+    rng = np.random.default_rng(0)
+    data.y = torch.from_numpy(rng.permutation(36) % 2)
+    task = PairClassification(data)
+    data.x = data.y[:, None].float() - 0.5
+    alone, without = PairClassification(data), task
+    assert train(alone, epochs=60).test["auc"] > 0.95 > train(without, epochs=60).test["auc"]
+
+
+def test_a_constant_feature_says_nothing() -> None:
+    data = communities()
+    data.x = torch.full((36, 1), 3.0)
+    assert build_model("psgnn", LinkPrediction(data)).config.in_channels == 1
+
+
+@pytest.mark.parametrize(
+    ("attributes", "message"),
+    [
+        ({"node_names": ["a"] * 36}, "36 nodes are called 'a'"),
+        ({"node_names": ["a"]}, "1 node_names for 36 nodes"),
+        ({"x": torch.ones(72, 2)}, "x has 72 rows for 36 nodes"),
+        ({"x": torch.full((36, 2), float("nan"))}, "NaN or infinite"),
+    ],
+)
+def test_features_and_names_that_are_not_those_of_the_nodes(attributes: dict[str, Any], message: str) -> None:
+    data = communities()
+    for key, value in attributes.items():
+        data[key] = value
+    with pytest.raises(InputError, match=message):
+        LinkPrediction(data)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bool])
+def test_pairs_that_are_no_nodes_are_refused(dtype: torch.dtype) -> None:
+    result = train(epochs=2)
+    with pytest.raises(InputError, match="pairs must be integers"):
+        result.score(torch.ones(2, 3).to(dtype))
+
+
 def test_an_interrupted_run_of_other_settings_is_not_resumed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -15,7 +15,8 @@ from psgnn.io import TEMPORARY
 from psgnn.nn.choices import AnyChoice, choice_of, choice_tensors
 
 RUN_FILES = (runs.RECORD, runs.STATE, runs.CONFIG, runs.WEIGHTS, runs.GRAPH, HELD_OUT)
-NUMBERS = ("epoch", "best_epoch", "improved_epoch", "best_value", "seconds")
+DATA = ("split", "graph")  # digests, in the identity of a run
+NUMBERS = ("epoch", "best_epoch", "improved_epoch", "best_value", "loss", "seconds")
 
 
 @dataclass
@@ -26,6 +27,7 @@ class State:
     best_epoch: int = -1
     improved_epoch: int = 0
     best_value: float = -1.0
+    loss: float = 0.0  # of the last epoch
     best_weights: dict[str, torch.Tensor] = field(default_factory=dict)
     best_choice: AnyChoice | None = None
     average: dict[str, torch.Tensor] = field(default_factory=dict)
@@ -66,8 +68,9 @@ def _difference(before: Any, now: dict[str, Any]) -> str:
         return "other settings"
     old, new = ({**part, **part.get("config", {})} for part in (before, now))
     changed = [key for key in new if key != "config" and old.get(key) != new[key]]
-    told = [f"{key} {old.get(key)} (now {new[key]})" for key in changed if key != "split"]
-    return " and ".join([*told[:3], *["other data"] * ("split" in changed)]) or "other settings"
+    told = [f"{key} {old.get(key)} (now {new[key]})" for key in changed if key not in DATA]
+    data = ["other data"] if any(key in changed for key in DATA) else []
+    return " and ".join([*told[:3], *data]) or "other settings"
 
 
 def save_state(

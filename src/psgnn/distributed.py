@@ -23,7 +23,7 @@ from psgnn.errors import PsgnnError
 from psgnn.memory import SMALL, save_columns
 
 PATIENCE = timedelta(minutes=30)  # that one process waits for the others
-Loss = Callable[..., torch.Tensor]
+Objective = Callable[..., tuple[torch.Tensor, torch.Tensor]]
 Columns = Mapping[str, npt.NDArray[Any]]
 
 
@@ -49,23 +49,25 @@ class Team:
         """The part of `count` things that is this process's own; parts differ by one at most."""
         return slice(self.rank * count // self.size, (self.rank + 1) * count // self.size)
 
-    def share(self, loss: Loss, module: nn.Module) -> Loss:
-        """The loss of this process's part of some pairs, whose gradients are those of all pairs.
+    def part_of_mean(self, count: int) -> tuple[slice, float]:
+        """The part of a mean over `count` things, and the weight with which the mean over it counts here.
 
-        `loss` takes a view, a choice, pairs ``[2, P]`` and labels ``[P]``, and is a mean over the pairs.
+        A process for which there is nothing left looks at the first thing, which counts nothing.
+        """
+        own = self.part(count)
+        if own.start == own.stop:
+            return slice(0, 1), 0.0
+        return own, (own.stop - own.start) * self.size / count
+
+    def share(self, objective: Objective, module: nn.Module) -> Objective:
+        """The same function of the module, but the gradients of what it gives first are means over the processes.
+
+        All that depends on the module's weights has to be computed in it.
         """
         if self.size == 1:
-            return loss
+            return objective
         # Models may leave some of their weights out of a step.
-        together = nn.parallel.DistributedDataParallel(_Called(module, loss), find_unused_parameters=True)
-
-        def shared(view: Any, choice: Any, pairs: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
-            own = self.part(labels.numel())
-            weight = (own.stop - own.start) * self.size / labels.numel()
-            found: torch.Tensor = together(view, choice, pairs[:, own], labels[own]) * weight
-            return found
-
-        return shared
+        return nn.parallel.DistributedDataParallel(_Called(module, objective), find_unused_parameters=True)
 
     def mean(self, value: torch.Tensor) -> torch.Tensor:
         """The mean over the processes of a number."""
@@ -125,15 +127,15 @@ def _map(path: Path) -> npt.NDArray[Any]:
 
 
 class _Called(nn.Module):
-    """A function of a module as a module: what is called is its loss."""
+    """A function of a module as a module: what is called is the function."""
 
-    def __init__(self, module: nn.Module, loss: Loss) -> None:
+    def __init__(self, module: nn.Module, objective: Objective) -> None:
         super().__init__()
-        self.module, self._loss = module, loss
+        self.module, self._objective = module, objective
 
-    def forward(self, *arguments: Any) -> torch.Tensor:
-        """The loss."""
-        return self._loss(*arguments)
+    def forward(self, *arguments: Any) -> tuple[torch.Tensor, torch.Tensor]:
+        """What the function gives."""
+        return self._objective(*arguments)
 
 
 def place() -> tuple[int, int]:

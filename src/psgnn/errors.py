@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable
+from numbers import Integral
 
 
 class PsgnnError(Exception):
@@ -27,6 +28,12 @@ class MissingExtraError(PsgnnError, ImportError):
 
     def __init__(self, package: str, extra: str, purpose: str) -> None:
         super().__init__(f"{purpose} needs {package}: pip install 'psgnn[{extra}]'")
+
+
+def check_integer(option: str, value: object, least: int) -> None:
+    """Complain about an option that is not an integer of at least so much."""
+    if not isinstance(value, Integral) or int(value) < least:
+        raise InputError(f"{option}={value!r} is not an integer of {least} or more")
 
 
 def unknown_name(kind: str, found: str, valid: Iterable[str]) -> InputError:

@@ -6,6 +6,7 @@ Letters used all over the package: ``N`` nodes, ``E`` undirected edges, ``K`` an
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -172,3 +173,12 @@ def make_data(adjacency: Adjacency, **attributes: Any) -> Data:
     from torch_geometric.data import Data
 
     return Data(edge_index=adjacency.edge_index(), num_nodes=adjacency.num_nodes, **attributes)
+
+
+def check_names(names: Sequence[str], num_nodes: int) -> None:
+    """Complain about names that are too few, too many or not unique."""
+    if len(names) != num_nodes:
+        raise InputError(f"there are {len(names)} node_names for {num_nodes} nodes; give each node one")
+    if len(set(names)) < len(names):
+        name, times = Counter(names).most_common(1)[0]
+        raise InputError(f"{times} nodes are called '{name}'; give each node a name of its own")

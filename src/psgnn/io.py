@@ -12,7 +12,6 @@ import os
 import secrets
 import sys
 import warnings
-from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -28,7 +27,7 @@ from torch_geometric.data import Data
 
 from psgnn.errors import InputError
 from psgnn.formats import Edges, as_integers, from_edge_index, from_matrix, number, read_edges
-from psgnn.graph import Adjacency, IntArray, make_data
+from psgnn.graph import Adjacency, IntArray, check_names, make_data
 from psgnn.headers import Columns
 from psgnn.kernels import bucket_edges, drop_repeats, transpose
 from psgnn.tables import check_file, read_table
@@ -153,7 +152,7 @@ def _from_memory(source: Any) -> Edges:
 
 def _from_networkx(graph: networkx.Graph) -> Edges:
     names = [str(node) for node in graph]
-    _check_names(names, len(graph))
+    check_names(names, len(graph))
     edges = list(graph.edges(data="weight"))
     for u, v, weight in edges:
         if weight is not None and not (isinstance(weight, (int, float, np.number)) and math.isfinite(weight)):
@@ -185,17 +184,9 @@ def _from_data(data: Data) -> Edges:
     names = edges.names
     if data.get("node_names") is not None:
         names = [str(name) for name in data.node_names]
-        _check_names(names, len(edges.names))
+        check_names(names, len(edges.names))
     attributes = {key: data[key] for key in ("x", "y") if data.get(key) is not None}
     return Edges(edges.rows, edges.cols, names, weighted=weight is not None, attributes=attributes)
-
-
-def _check_names(names: Sequence[str], num_nodes: int) -> None:
-    if len(names) != num_nodes:
-        raise InputError(f"there are {len(names)} node_names for {num_nodes} nodes; give each node one")
-    if len(set(names)) < len(names):
-        name, times = Counter(names).most_common(1)[0]
-        raise InputError(f"{times} nodes are called '{name}'; give each node a name of its own")
 
 
 # Labels and pairs

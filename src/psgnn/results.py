@@ -75,6 +75,9 @@ class Result:
         pairs = torch.as_tensor(pairs)
         if pairs.dim() != 2 or pairs.size(0) != 2:
             raise InputError(f"pairs must have the shape [2, P], found {list(pairs.shape)}")
+        if pairs.is_floating_point() or pairs.is_complex() or pairs.dtype == torch.bool:
+            raise InputError(f"pairs must be integers, found {pairs.dtype}")
+        pairs = pairs.long()
         count = self.view.union.num_nodes
         if pairs.numel() and not 0 <= int(pairs.min()) <= int(pairs.max()) < count:
             raise InputError(f"pairs name nodes {int(pairs.min())}..{int(pairs.max())} of 0..{count - 1}")

@@ -59,6 +59,7 @@ def check_folder(folder: Path) -> None:
 def alone_in(folder: Path) -> Iterator[None]:
     """Alone in the folder of a run, which is made; the lock ends with the process, however that ends."""
     check_folder(folder)
+    made = not folder.exists()
     folder.mkdir(parents=True, exist_ok=True)
     handle = os.open(folder, os.O_RDONLY)
     try:
@@ -72,6 +73,8 @@ def alone_in(folder: Path) -> Iterator[None]:
         yield
     finally:
         os.close(handle)
+        if made and not any(folder.iterdir()):
+            folder.rmdir()
 
 
 def write_text(path: Path, text: str) -> None:

@@ -8,6 +8,7 @@ import resource
 import time
 from collections.abc import Iterable, Sequence
 from contextlib import ExitStack
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +21,7 @@ from psgnn.checkpoints import State, open_run, remove_run, save_state
 from psgnn.console import Bar
 from psgnn.devices import fitting_threads, pick_device
 from psgnn.distributed import Team, joined
-from psgnn.errors import InputError
+from psgnn.errors import InputError, check_integer
 from psgnn.heldout import part_of, write_held_out
 from psgnn.metrics import METRICS, auc_standard_error, evaluate
 from psgnn.nn.boosted import Evidence, LearnedPicker
@@ -54,6 +55,7 @@ def fit(
     tensorboard: str | Path | None = None,
     command: str | None = None,
     device: str = "cpu",
+    force: bool = False,
 ) -> Result:
     """Train a model on a task.
 
@@ -73,10 +75,14 @@ def fit(
         tensorboard: a folder for TensorBoard's events.
         command: what a person typed to train the model, for the record.
         device: ``cpu``, ``cuda``, ``mps``, or ``auto`` for a GPU where there is one.
+        force: replace a run that is in the folder, once it is known that the new one can begin.
 
     Under torchrun all processes of the job train one model (`psgnn.distributed`); the first one writes.
     """
     folder = None if out is None else Path(out)
+    check_integer("seed", seed, 0)
+    if epochs is not None:
+        check_integer("epochs", epochs, 1)
     where = pick_device(device)
     with joined(where) as team, ExitStack() as held:
         if folder is not None and team.leads:
@@ -84,7 +90,7 @@ def fit(
         trainer = _Trainer(
             model, task, epochs or number_of_steps(model.config, task), seed, command, where, team
         )
-        state = trainer.open(folder) if folder is not None else State()
+        state = trainer.open(folder, force=force) if folder is not None else State()
         with fitting_threads(trainer.view.union.num_nodes):
             trainer.run(state, folder, progress)
             result = trainer.finish(state, folder)
@@ -112,7 +118,7 @@ class _Trainer:
         self.model, self.task, self.epochs, self.seed = model.to(device), task, epochs, seed
         self.config, self.command, self.device, self.team = model.config, command, device, team
         self.view = View(task.union, features(task.graphs).to(device), team)
-        self.loss = team.share(model.loss, model)
+        self.objective = team.share(self._objective, model)
         self.optimizer = torch.optim.AdamW(
             model.parameters(),
             lr=self.config.lr,
@@ -136,18 +142,30 @@ class _Trainer:
             model.picker.learn(
                 self.view, self._evidence(), _evidence(self.view, task.val.pairs, task.val.labels)
             )
-        self.fixed = model.pick(self.view) if model.fixed_anchors else None
+        self.whole = True  # weights, their average and the number of the epoch belong together
+        model.eval()
+        # Anchors that training changes are picked too, so that a number of them that cannot be is known at once.
+        first = model.pick(self.view)
+        self.fixed = first if model.fixed_anchors else None
 
-    @property
+    @cached_property
     def _identity(self) -> dict[str, Any]:
         """What has to be equal for a run to be resumed."""
-        config = self.config.model_dump()
-        return {"config": config, "split": self.task.digest, "seed": self.seed, "epochs": self.epochs}
+        return {
+            "config": self.config.model_dump(),
+            "split": self.task.digest,
+            "graph": runs.data_hash(self.view),
+            "folds": getattr(self.task, "folds", None),
+            "seed": self.seed,
+            "epochs": self.epochs,
+        }
 
-    def open(self, folder: Path) -> State:
+    def open(self, folder: Path, *, force: bool = False) -> State:
         """The state of the run in the folder, or of a new one; the first process makes the folder."""
         if not self.team.leads:
             self.team.wait()
+        elif force:
+            remove_run(folder)
         state = open_run(folder, self._identity, self.model, self.optimizer)
         if self.team.leads:
             self.team.wait()
@@ -170,34 +188,37 @@ class _Trainer:
             try:
                 if state.epoch == 0:
                     self._calibrate()
+                self._validate_if_due(state, bar)
                 while state.epoch < self.epochs and not self._out_of_patience(state):
-                    loss = self._epoch(state.epoch)
-                    state.epoch += 1
-                    if self.config.average:
-                        self._take_average(state)
+                    self._step(state)
                     state.seconds = before + time.perf_counter() - started
-                    if state.epoch % self.config.eval_every == 0 or state.epoch == self.epochs:
-                        self._validate(state, loss)
-                        bar.update(
-                            state.epoch,
-                            f"loss {loss:.3f}, validation {self.task.headline} {state.best_value:.4f}",
-                        )
+                    self._validate_if_due(state, bar)
                     if time.perf_counter() - saved > CHECKPOINT_SECONDS:
                         self._save(folder, state)
                         saved = time.perf_counter()
             except (KeyboardInterrupt, RuntimeError) as error:
-                # A step changes the weights at its end, so these are whole, whatever has broken off.
-                if isinstance(error, KeyboardInterrupt) or self.team.size > 1:
+                # Halfway through a change of the weights the last checkpoint stands.
+                if self.whole and (isinstance(error, KeyboardInterrupt) or self.team.size > 1):
                     self._save(folder, state)
                 raise
 
     def _calibrate(self) -> None:
         rng = np.random.default_rng([self.seed, self.epochs])
-        view, pairs, _ = self._batch(0, rng)
+        _seed_torch(int(rng.integers(2**63)), self.device)
+        self.model.train()
+        view, pairs, _ = self._batch(0, np.random.default_rng([self.seed, self.epochs]))
         self.model.calibrate(view, self.fixed or self.model.pick(view), pairs)
 
     def _out_of_patience(self, state: State) -> bool:
         return state.epoch - state.improved_epoch >= self.config.patience
+
+    def _step(self, state: State) -> None:
+        """One epoch, whose end changes weights, average and number of the epoch together."""
+        state.loss = self._epoch(state.epoch)
+        state.epoch += 1
+        if self.config.average:
+            self._take_average(state)
+        self.whole = True
 
     def _epoch(self, epoch: int) -> float:
         """One step; its random numbers depend on the seed and the number of the epoch alone."""
@@ -208,17 +229,32 @@ class _Trainer:
         self.model.train()
         for group in self.optimizer.param_groups:
             group["lr"] = self.config.lr * (one_cycle(epoch / self.epochs) if self.config.one_cycle else 1.0)
-        losses, log_probs = [], []
-        for choice in self._choices(view, generator, 1 - epoch / self.epochs):
-            losses.append(self.loss(view, choice, pairs, labels))
-            log_probs.append(None if choice is None else choice.log_prob)
-        total = torch.stack(losses).mean()
-        if log_probs[0] is not None:
-            total = total + _score_function(losses, log_probs)
+        objective, loss = self.objective(view, generator, 1 - epoch / self.epochs, pairs, labels)
         self.optimizer.zero_grad(set_to_none=True)
-        total.backward()  # type: ignore[no-untyped-call]
+        objective.backward()  # type: ignore[no-untyped-call]
+        loss = self.team.mean(loss)
+        self.whole = False
         self.optimizer.step()
-        return float(self.team.mean(torch.stack(losses).mean().detach()))
+        return float(loss)
+
+    def _objective(
+        self,
+        view: View,
+        generator: torch.Generator,
+        exploration: float,
+        pairs: torch.Tensor,
+        labels: torch.Tensor,
+    ) -> tuple[torch.Tensor, torch.Tensor]:
+        """What a step makes smaller, of this process's part of the pairs, and the mean loss in it."""
+        own, weight = self.team.part_of_mean(labels.numel())
+        losses, log_probs = [], []
+        for choice in self._choices(view, generator, exploration):
+            losses.append(self.model.loss(view, choice, pairs[:, own], labels[own]) * weight)
+            log_probs.append(None if choice is None else choice.log_prob)
+        mean = torch.stack(losses).mean()
+        if log_probs[0] is None:
+            return mean, mean.detach()
+        return mean + _score_function(losses, log_probs), mean.detach()
 
     def _choices(
         self, view: View, generator: torch.Generator, exploration: float
@@ -231,24 +267,37 @@ class _Trainer:
         view, pairs, labels = self.batches.draw(epoch, rng)
         return view, pairs.to(self.device), labels.to(self.device)
 
+    def _validate_if_due(self, state: State, bar: Bar) -> None:
+        """Look at the validation pairs every some epochs, and after the last; a resumed run may have been about to."""
+        due = state.epoch % self.config.eval_every == 0 or state.epoch == self.epochs
+        if state.epoch == 0 or not due or (state.history and state.history[-1]["epoch"] == state.epoch):
+            return
+        self._validate(state)
+        bar.update(
+            state.epoch, f"loss {state.loss:.3f}, validation {self.task.headline} {state.best_value:.4f}"
+        )
+
     @torch.no_grad()
-    def _validate(self, state: State, loss: float) -> None:
+    def _validate(self, state: State) -> None:
         weights = {key: value.detach().clone() for key, value in self.model.state_dict().items()}
-        if state.average:
-            self.model.load_state_dict(state.average)
-        self.model.eval()
-        choice = self.fixed or self.model.pick(self.view)
-        metrics = self._measure(self.watched, choice, dict.fromkeys(["auc", "ap", self.task.headline]))
-        metrics = self.team.agree(metrics)
-        state.history.append({"epoch": state.epoch, "loss": loss, **metrics, **self._moving_anchors(choice)})
+        try:
+            if state.average:
+                self.model.load_state_dict(state.average)
+            self.model.eval()
+            choice = self.fixed or self.model.pick(self.view)
+            metrics = self._measure(self.watched, choice, dict.fromkeys(["auc", "ap", self.task.headline]))
+            metrics = self.team.agree(metrics)
+            validated = {k: v.detach().clone() for k, v in self.model.state_dict().items()}
+        finally:  # whoever interrupts it finds the weights of training
+            self.model.load_state_dict(weights)
         value = metrics[self.task.headline]
         if value > state.best_value:
             state.best_value, state.improved_epoch = value, state.epoch
         # Of epochs that the validation pairs can hardly tell apart the latest: it has been trained for longer.
         if value >= state.best_value - self._slack(state.best_value):
-            state.best_epoch, state.best_choice = state.epoch, choice
-            state.best_weights = {k: v.detach().clone() for k, v in self.model.state_dict().items()}
-        self.model.load_state_dict(weights)
+            state.best_epoch, state.best_choice, state.best_weights = state.epoch, choice, validated
+        entry = {"epoch": state.epoch, "loss": state.loss, **metrics, **self._moving_anchors(choice)}
+        state.history.append(entry)
 
     def _moving_anchors(self, choice: AnyChoice | None) -> dict[str, Any]:
         """The anchors for the history, where training can change them and they are few."""

@@ -10,7 +10,7 @@ import numpy as np
 
 from psgnn.anchors import centrality
 from psgnn.anchors.greedy import farthest_first, greedy_coverage, greedy_resolving
-from psgnn.errors import InputError, unknown_name
+from psgnn.errors import InputError, check_integer, unknown_name
 from psgnn.graph import Adjacency, IntArray
 
 if TYPE_CHECKING:
@@ -70,10 +70,9 @@ def anchor_count(num_nodes: int, k: int | str) -> int:
     if k in ("log", "log2"):
         count = int(math.log2(max(num_nodes, 1)) ** (1 if k == "log" else 2))
         return min(max(count, 1), num_nodes)
-    try:
-        count = int(k)
-    except ValueError:
-        raise InputError(f"the number of anchors must be log, log2 or an integer, found '{k}'") from None
+    if not isinstance(k, (int, np.integer)):
+        raise InputError(f"the number of anchors must be log, log2 or an integer, found '{k}'")
+    count = int(k)
     if not 1 <= count <= num_nodes:
         raise InputError(
             f"{count} anchors were asked of a graph of {num_nodes} nodes; ask for 1..{num_nodes}"
@@ -96,6 +95,7 @@ def select_anchors(data: Data, method: str, k: int | str, seed: int = 0) -> torc
         raise unknown_name("anchor rule", method, RULES)
     if not hasattr(data, "edge_index"):
         raise InputError(f"a {type(data).__name__} has no edge_index; psgnn.read_graph makes Data of it")
+    check_integer("seed", seed, 0)
     adjacency = Adjacency.from_data(data)
     count = anchor_count(adjacency.num_nodes, k)
     anchors = RULES[method](adjacency, count, np.random.default_rng(seed))

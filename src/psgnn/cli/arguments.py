@@ -204,7 +204,10 @@ def parse_setting(text: str) -> tuple[str, Any]:
 
 def parse_anchors(anchors: str) -> int | str:
     """``log``, ``log2``, or a number."""
-    return int(anchors) if anchors.lstrip("+-").isdigit() else anchors
+    try:
+        return int(anchors)
+    except ValueError:
+        return anchors
 
 
 def names_of(text: str, valid: list[str], kind: str) -> list[str]:

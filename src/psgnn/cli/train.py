@@ -94,7 +94,8 @@ def train_command(
     from psgnn.distributed import LostWorkerError, place
     from psgnn.memory import limit_memory
     from psgnn.nn import build_model
-    from psgnn.training import fit, remove_run
+    from psgnn.runs import STATE
+    from psgnn.training import fit
 
     set_verbosity(quiet=quiet or as_json or place()[0] > 0, verbose=verbose)
     limit_memory(memory)
@@ -112,8 +113,6 @@ def train_command(
     if out is None:
         log.info("the model will not be kept; --out FOLDER keeps it, for predict, embed and report")
     built = build_model(model, split, preset, seed, **chosen)
-    if out is not None and force and place()[0] == 0:
-        remove_run(out)
     try:
         result = fit(
             built,
@@ -125,6 +124,7 @@ def train_command(
             tensorboard=tensorboard,
             command=shlex.join(["psgnn", *sys.argv[1:]]),
             device=device,
+            force=force,
         )
     except LostWorkerError as error:
         kept = (
@@ -134,7 +134,8 @@ def train_command(
     except KeyboardInterrupt:
         if out is None:
             raise
-        fail(f"interrupted; the run in {out} is kept, and the same command resumes it", 130)
+        known = "is kept, and the same command resumes it" if (out / STATE).exists() else "had hardly begun"
+        fail(f"interrupted; the run in {out} {known}", 130)
     if place()[0] > 0:  # the first process of a job speaks for all
         return
     if as_json:

@@ -54,7 +54,7 @@ def unpickle(content: bytes) -> Any:
 def planetoid(name: str, root: Root = None) -> list[Data]:
     """The citation network: ``x`` bags of words as published, ``y`` topics.
 
-    CiteSeer has test nodes without a row in the files; they are isolated, with features and class zero.
+    CiteSeer has test nodes without a row in the files; they have no features and, as in PyG, class zero.
     """
     parts = {part: read(file, root) for part, file in CATALOG[name].files.items()}
     test = numbers(parts.pop("test.index"), 1)[:, 0]

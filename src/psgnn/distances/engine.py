@@ -21,7 +21,7 @@ from psgnn.distances.kernels import (
     queue_columns,
     queue_sums,
 )
-from psgnn.errors import InputError
+from psgnn.errors import InputError, check_integer
 from psgnn.graph import Adjacency, IntArray
 
 if TYPE_CHECKING:
@@ -162,8 +162,8 @@ def fill_columns(
     The first 64 lanes are the probe: they run bit-parallel and give up on a graph whose diameter is so
     large that one queue a lane is faster. Returns DONE or TOO_DEEP.
     """
-    if cutoff is not None and cutoff < 0:
-        raise InputError(f"cutoff must be 0 or more hops, found {cutoff}")
+    if cutoff is not None:
+        check_integer("cutoff", cutoff, 0)
     limit = NO_CUTOFF if cutoff is None else cutoff
     num_lanes = starts.size - 1
     csr = adjacency.indptr, adjacency.indices

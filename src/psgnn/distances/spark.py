@@ -113,8 +113,10 @@ def hop_columns(
     if not force and _exists(spark, out):
         raise InputError(f"{out} exists; pass --force to replace it or choose another --out")
     links = links.persist()
-    identity = f"{_digest(anchors)}-{cutoff}"
+    identity = f"{_digest(links, anchors)}-{cutoff}"
     levels = f"{out.rstrip('/')}.levels"
+    if force:
+        _remove(spark, levels)
     words = [f"w{i}" for i in range(-(-len(anchors) // WORD))]
     level = _last_level(spark, levels, identity)
     if level < 0:
@@ -204,10 +206,15 @@ def _signed(bits: int) -> int:
     return bits - (1 << WORD) if bits >= 1 << (WORD - 1) else bits
 
 
-def _digest(anchors: Sequence[Any]) -> str:
+def _digest(links: DataFrame, anchors: Sequence[Any]) -> str:
+    """Of the graph, in whatever order its links come, and the anchors: levels of others are not gone on with."""
     import hashlib
 
-    return hashlib.sha256("\n".join(map(str, anchors)).encode()).hexdigest()[:12]
+    from pyspark.sql import functions as F
+
+    rows = F.count(F.lit(1)), F.bit_xor(F.xxhash64("a", "b"))
+    graph = links.distinct().agg(*rows).collect()[0]
+    return hashlib.sha256("\n".join(map(str, [*graph, *anchors])).encode()).hexdigest()[:12]
 
 
 # Files, through Hadoop: local, HDFS, S3 and whatever else Spark knows

@@ -11,6 +11,7 @@ from typing import Any
 from psgnn.datasets.catalog import find_dataset
 from psgnn.errors import InputError, unknown_name
 from psgnn.experiments.manifest import Manifest, MethodSpec, Row
+from psgnn.graph import LARGE_NODES
 
 # Of the way in which runs are made and measured; raised when old records no longer say what new ones would.
 PROTOCOL = 1
@@ -27,16 +28,14 @@ class Run:
     @property
     def id(self) -> str:
         """Equal ids mean the same measurement; titles, goals and published values play no part."""
-        row = self.row
+        row, dataset = self.row, find_dataset(self.row.dataset)
+        large = dataset.graphs == 1 and dataset.nodes >= LARGE_NODES
         identity = {
             "protocol": PROTOCOL,
-            "dataset": [
-                find_dataset(row.dataset).name,
-                find_dataset(row.dataset).settings(row.dataset_options),
-            ],
+            "dataset": [dataset.name, dataset.settings(row.dataset_options)],
             "features": row.features,
             "task": [row.task, row.task_options, row.official],
-            "method": [self.method.kind, self.method.of, settings_of(self.method, row.task)],
+            "method": [self.method.kind, self.method.of, settings_of(self.method, row.task, large=large)],
             "seed": self.seed,
         }
         if self.method.trace:  # not otherwise, so that the ids of old runs stay
@@ -47,8 +46,8 @@ class Run:
         return f"{self.row.name}, {self.method.name}, seed {self.seed}"
 
 
-def settings_of(method: MethodSpec, task: str) -> dict[str, Any]:
-    """The settings of a method, with those of the preset for a model.
+def settings_of(method: MethodSpec, task: str, *, large: bool = False) -> dict[str, Any]:
+    """The settings of a method, with those of the preset for a model, of large graphs or others.
 
     Only what differs from the defaults of `ModelConfig` counts: a new setting leaves the ids of old runs alone.
     """
@@ -65,7 +64,7 @@ def settings_of(method: MethodSpec, task: str) -> dict[str, Any]:
     from psgnn.nn.config import make_config
 
     # The number of features follows from the data, and the seed is in the id by itself.
-    config = make_config(method.of, task, 1, method.preset, 0, **method.options)
+    config = make_config(method.of, task, 1, method.preset, 0, large=large, **method.options)
     settings = config.model_dump(mode="json", exclude_defaults=True)
     if config.init == "pretrained":
         settings["weights"] = weights_digest(f"best-{task}")

@@ -15,7 +15,6 @@ import time
 import traceback
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from copy import copy
 from dataclasses import dataclass, field
 from functools import lru_cache
 from multiprocessing.connection import Connection, wait
@@ -71,8 +70,7 @@ def validate(run: Run, root: str | None = None) -> dict[str, Any]:
     from psgnn.nn import build_model
     from psgnn.training import fit
 
-    blind = copy(_task(run.row.model_dump_json(), run.seed, root))
-    blind.test = blind.val
+    blind = _task(run.row.model_dump_json(), run.seed, root).blind()
     start = time.process_time()
     spec = run.method
     with one_thread():

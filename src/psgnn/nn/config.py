@@ -7,7 +7,7 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from psgnn.anchors.rules import RULES
-from psgnn.errors import InputError, unknown_name
+from psgnn.errors import InputError, check_integer, unknown_name
 from psgnn.nn.convolutions import CONVOLUTIONS
 
 MODELS = ("psgnn", "pgnn", "agnn", "gcn", "sage", "gat", "gin")
@@ -236,4 +236,6 @@ def check_config(settings: dict[str, Any]) -> ModelConfig:
         raise InputError(f"batch must be auto, all, or 2 and more pairs, found {config.batch}")
     if isinstance(config.anchors, str) and config.anchors not in ("log", "log2"):
         raise InputError(f"anchors must be log, log2 or an integer, found '{config.anchors}'")
+    if isinstance(config.anchors, int):
+        check_integer("anchors", config.anchors, 1)
     return config

@@ -88,13 +88,19 @@ class View:
 
 
 def features(graphs: Sequence[Data]) -> torch.Tensor:
-    """Node features of the union ``[N, F]``: those of the graphs, or ones where there are none."""
+    """Node features of the union ``[N, F]``: those of the graphs, or ones where there are none.
+
+    A single column that says something gets ones beside it.
+    """
     columns = {None if graph.x is None else graph.x.size(-1) for graph in graphs}
     if len(columns) > 1:
         raise InputError(f"the graphs have different numbers of features: {sorted(map(str, columns))}")
     if columns == {None}:
         return torch.ones(sum(int(graph.num_nodes) for graph in graphs), 1)
-    return torch.cat([graph.x.float().reshape(int(graph.num_nodes), -1) for graph in graphs])
+    x = torch.cat([graph.x.float().reshape(int(graph.num_nodes), -1) for graph in graphs])
+    if x.size(1) == 1 and x.numel() and (x != x[0]).any():
+        x = torch.cat([x, torch.ones_like(x)], dim=1)  # a single column would be taken for none
+    return x
 
 
 def view_of(graphs: Sequence[Data]) -> View:

@@ -18,7 +18,7 @@ from torch.nn.functional import binary_cross_entropy_with_logits
 from psgnn.checkpoints import State, open_run, save_state
 from psgnn.console import Bar
 from psgnn.devices import one_thread
-from psgnn.errors import unknown_name
+from psgnn.errors import InputError, unknown_name
 from psgnn.metrics import roc_auc
 from psgnn.nn.channels import ChannelEncoder
 from psgnn.nn.config import make_config
@@ -86,7 +86,7 @@ class _Pretraining:
         self.decoder = self.model.decoder
         self.seed, self.steps, self.graphs, self.without, self.large = seed, steps, graphs, without, large
         made = {"seed": seed, "graphs": graphs, "steps": steps, "without": sorted(without), "large": large}
-        self.identity: dict[str, Any] = {**made, "features": feature_definition()}
+        self.identity: dict[str, Any] = {"task": task, **made, "features": feature_definition()}
         self.optimizer = torch.optim.AdamW(self.model.parameters(), lr=LR, weight_decay=config.weight_decay)
 
     def _prepare(self, store: LessonStore, show_progress: bool) -> None:
@@ -111,6 +111,8 @@ class _Pretraining:
 
     def run(self, folder: Path, show_progress: bool, *, resumable: bool) -> Path:
         """Train until the last step and write the weights."""
+        if (folder / f"{self.name}{SUFFIX}").exists():
+            raise InputError(f"{folder} has the weights {self.name}; choose another --out or remove them")
         state = open_run(folder, self.identity, self.model, self.optimizer)
         about = {key: self.identity[key] for key in ("seed", "graphs", "large", "features")}
         store = LessonStore(folder if resumable else None, {"task": self.model.config.task, **about})

@@ -6,17 +6,18 @@ import hashlib
 import logging
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
+from copy import copy
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
 import torch
 from torch_geometric.data import Data
 
-from psgnn.errors import InputError
-from psgnn.graph import IntArray, Union, make_data
+from psgnn.errors import InputError, check_integer
+from psgnn.graph import IntArray, Union, check_names, make_data
 from psgnn.sampling import Pool, distinct_integers, running_total
 
 log = logging.getLogger(__name__)
@@ -91,7 +92,7 @@ class Task(ABC):
 
     @cached_property
     def digest(self) -> str:
-        """SHA-256 of the splits and the visible edges: equal digests mean the same task."""
+        """SHA-256 of the splits and the visible edges: equal digests mean the same pairs on the same graphs."""
         adjacency = self.union.adjacency
         arrays: list[npt.NDArray[Any]] = [self.ptr, adjacency.indptr, adjacency.indices]
         for split in (self.train, self.val, self.test):
@@ -101,6 +102,12 @@ class Task(ABC):
             sha.update(f"{array.dtype.str}{array.shape}".encode())
             sha.update(np.ascontiguousarray(array).data)
         return sha.hexdigest()
+
+    def blind(self) -> Self:
+        """A copy for whoever may look at the validation pairs alone; they stand for those of test."""
+        other = copy(self)
+        other.test = self.val
+        return other
 
     @abstractmethod
     def true_labels(self, pairs: torch.Tensor) -> torch.Tensor:
@@ -188,10 +195,18 @@ def checked_graphs(graphs: Data | Sequence[Data], seed: int) -> list[Data]:
     for place, graph in enumerate(graphs):
         if not isinstance(graph, Data) or not isinstance(graph.edge_index, torch.Tensor):
             raise InputError(f"graph {place} is a {type(graph).__name__} without edge_index; {MAKES_DATA}")
+        _check_attributes(graph)
     return list(graphs)
 
 
-def check_integer(option: str, value: object, least: int) -> None:
-    """Complain about an option that is not an integer of at least so much."""
-    if not isinstance(value, (int, np.integer)) or value < least:
-        raise InputError(f"{option}={value!r} is not an integer of {least} or more")
+def _check_attributes(graph: Data) -> None:
+    """Complain about features and names that do not belong to the nodes one by one."""
+    count = int(graph.num_nodes or 0)
+    if "node_names" in graph and "reading" not in graph:  # `read_graph` has looked at them
+        check_names([str(name) for name in graph.node_names], count)
+    if graph.x is None:
+        return
+    if graph.x.size(0) != count:
+        raise InputError(f"x has {graph.x.size(0)} rows for {count} nodes; give each node one")
+    if not graph.x.isfinite().all():
+        raise InputError("x holds NaN or infinite numbers; replace them")

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Self
 
 import numpy as np
 import numpy.typing as npt
 import torch
 from torch_geometric.data import Data
 
-from psgnn.errors import InputError, unknown_name
+from psgnn.errors import InputError, check_integer, unknown_name
 from psgnn.graph import Adjacency, IntArray, Union
 from psgnn.kernels import merge_rows, transpose
 from psgnn.sampling import ListedPairs, NonEdges, Pool, pair_code, running_total
@@ -20,7 +21,6 @@ from psgnn.tasks.base import (
     NEGATIVES,
     POSITIVES,
     Task,
-    check_integer,
     check_shares,
     checked_graphs,
     divide,
@@ -70,6 +70,7 @@ class LinkPrediction(Task):
     """
 
     name = "link"
+    _seeing: LinkPrediction | None = None  # of a blind copy, that which has the test pairs
 
     def __init__(
         self,
@@ -173,8 +174,16 @@ class LinkPrediction(Task):
     @cached_property
     def _free_pairs(self) -> Pool:
         """All pairs but the positives of all splits and the negatives of val and test."""
+        if self._seeing is not None:
+            return self._seeing._free_pairs
         taken = [self._train_edges, self.val.pairs.numpy(), self.test.pairs.numpy()]
         return NonEdges(self.ptr, np.concatenate(taken, axis=1))
+
+    def blind(self) -> Self:
+        """A copy for whoever may look at validation alone; fresh negatives stay clear of the test pairs too."""
+        other = super().blind()
+        other._seeing = self
+        return other
 
     def sample_negatives(self, size: int, rng: np.random.Generator) -> torch.Tensor:
         """Fresh negatives to train on, ``[2, size]``, independent of each other and in random order.

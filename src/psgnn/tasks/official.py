@@ -10,11 +10,11 @@ import numpy.typing as npt
 import torch
 from torch_geometric.data import Data
 
-from psgnn.errors import InputError
+from psgnn.errors import InputError, check_integer
 from psgnn.graph import Adjacency, IntArray, Union
 from psgnn.kernels import pair_of_code
 from psgnn.sampling import NonEdges, distinct_integers, pair_code
-from psgnn.tasks.base import NEGATIVES, Task, check_integer, checked_graphs
+from psgnn.tasks.base import NEGATIVES, Task, checked_graphs
 from psgnn.tasks.link import LinkPrediction, sorted_edges
 
 OFFICIAL_SPLIT = ("valid_edge", "valid_edge_neg", "test_edge", "test_edge_neg")  # OGB's names

@@ -8,7 +8,7 @@ import numpy as np
 import torch
 from torch_geometric.data import Data
 
-from psgnn.errors import InputError, unknown_name
+from psgnn.errors import InputError, check_integer, unknown_name
 from psgnn.graph import Adjacency, IntArray, Union
 from psgnn.sampling import DifferentClass, SameClass, running_total
 from psgnn.tasks.base import (
@@ -16,7 +16,6 @@ from psgnn.tasks.base import (
     NEGATIVES,
     POSITIVES,
     Task,
-    check_integer,
     check_shares,
     checked_graphs,
     divide,
