@@ -203,8 +203,7 @@ class _Trainer:
                 raise
 
     def _calibrate(self) -> None:
-        rng = np.random.default_rng([self.seed, self.epochs])
-        _seed_torch(int(rng.integers(2**63)), self.device)
+        _seed_torch(self.seed, self.device)
         self.model.train()
         view, pairs, _ = self._batch(0, np.random.default_rng([self.seed, self.epochs]))
         self.model.calibrate(view, self.fixed or self.model.pick(view), pairs)
