@@ -158,11 +158,6 @@ def test_sources_outside_the_graph_are_refused(sources: torch.Tensor, message: s
         shortest_distances(torch.tensor([[0, 1], [1, 2]]), sources)
 
 
-def test_a_negative_cutoff_is_refused() -> None:
-    with pytest.raises(InputError, match="cutoff must be 0 or more"):
-        shortest_distances(torch.tensor([[0], [1]]), cutoff=-1)
-
-
 def test_all_pairs_of_a_huge_graph_are_refused_before_memory_runs_out() -> None:
     with pytest.raises(InputError, match="GiB, more than half"):
         shortest_distances(torch.tensor([[0], [1]]), num_nodes=10_000_000)
