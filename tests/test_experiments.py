@@ -562,6 +562,19 @@ def test_the_page_shows_who_is_best_whoever_it_is(manifest: Manifest) -> None:
     assert "### Communities, pair\n\nThere are no records yet." in page
 
 
+def test_a_matrix_may_show_the_best_rule_alone(tmp_path: Path) -> None:
+    changed = 'layout = "matrix"\nmain = "gcn"\nbest_rule = true'
+    manifest = load_manifest("small", folder_of(tmp_path, SMALL.replace('layout = "matrix"', changed)))
+    fill(manifest, {"gcn": GCN, "pagerank": PAGERANK, "adamic-adar": [0.2, 0.3]})
+    lines = markdown(manifest).partition("## Matrix")[2].splitlines()
+    named = "[**0.9533 ± 0.0321 (3), pagerank**, +0.0050](records/grid-link/pagerank.json)"
+    assert f"| best rule, in hindsight | {named} | - |" in lines
+    assert "| gcn | [0.9300 ± 0.0283 (2)](records/grid-link/gcn.json) | 2.00 |" in lines
+    assert not any(line.startswith(("| pagerank |", "| adamic-adar |")) for line in lines)
+    # What is compared with the main method are other methods of its kind.
+    assert document(manifest)["sections"][1]["rows"][0]["difference"] is None
+
+
 @pytest.mark.parametrize(
     ("goal", "values", "shown"),
     [

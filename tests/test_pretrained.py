@@ -21,17 +21,8 @@ import psgnn
 from conftest import Run, data_of
 from psgnn.compare import Method, measure
 from psgnn.datasets.catalog import FAMILY_NAMES
-from psgnn.datasets.families import (
-    DENSE,
-    FAMILIES,
-    GROUPED,
-    HUGEST,
-    LARGEST,
-    LEAST_EDGES,
-    MOST_EDGES,
-    draw,
-    draw_grouped,
-)
+from psgnn.datasets.families import FAMILIES, GROUPED, HUGEST, LEAST_EDGES, draw, draw_grouped
+from psgnn.datasets.generators import DENSE, LARGEST, MOST_EDGES
 from psgnn.errors import InputError
 from psgnn.metrics import roc_auc
 from psgnn.nn import build_model, view_of

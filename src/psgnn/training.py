@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import math
 import resource
 import time
 from collections.abc import Iterable, Sequence
@@ -28,6 +27,7 @@ from psgnn.nn.boosted import Evidence, LearnedPicker
 from psgnn.nn.choices import AnyChoice
 from psgnn.nn.models import PositionModel
 from psgnn.nn.view import View, features
+from psgnn.optimization import move_average, one_cycle, score_function, seed_torch
 from psgnn.results import Result, load, names_of, save_run
 from psgnn.tasks import LinkPrediction, Split, Task
 from psgnn.tensorboard import write_tensorboard
@@ -203,7 +203,7 @@ class _Trainer:
                 raise
 
     def _calibrate(self) -> None:
-        _seed_torch(self.seed, self.device)
+        seed_torch(self.seed, self.device)
         self.model.train()
         view, pairs, _ = self._batch(0, np.random.default_rng([self.seed, self.epochs]))
         self.model.calibrate(view, self.fixed or self.model.pick(view), pairs)
@@ -222,7 +222,7 @@ class _Trainer:
     def _epoch(self, epoch: int) -> float:
         """One step; its random numbers depend on the seed and the number of the epoch alone."""
         stream = int(np.random.SeedSequence([self.seed, epoch]).generate_state(1, np.uint64)[0] >> 1)
-        _seed_torch(stream, self.device)
+        seed_torch(stream, self.device)
         generator = torch.Generator().manual_seed(stream ^ 1)
         view, pairs, labels = self._batch(epoch, np.random.default_rng([self.seed, epoch]))
         self.model.train()
@@ -253,7 +253,7 @@ class _Trainer:
         mean = torch.stack(losses).mean()
         if log_probs[0] is None:
             return mean, mean.detach()
-        return mean + _score_function(losses, log_probs), mean.detach()
+        return mean + score_function(losses, log_probs), mean.detach()
 
     def _choices(
         self, view: View, generator: torch.Generator, exploration: float
@@ -312,17 +312,11 @@ class _Trainer:
         error = auc_standard_error(value, positives, self.watched.labels.numel() - positives)
         return self.config.tolerance * error
 
-    @torch.no_grad()
     def _take_average(self, state: State) -> None:
         """Move the running average of the weights, which is what is validated and kept, by one step."""
-        current = self.model.state_dict()
-        if not state.average:
-            state.average = {key: value.detach().clone() for key, value in current.items()}
         # The first steps count fully, or the average would remember the random start.
         share = max(1 - self.config.average, 1 / (1 + state.epoch / 10))
-        for key, value in state.average.items():
-            if value.is_floating_point():
-                value.lerp_(current[key], share)
+        move_average(state.average, self.model.state_dict(), share)
 
     @torch.no_grad()
     def _measure(
@@ -395,26 +389,3 @@ def _hidden_links(task: Task) -> torch.Tensor:
 
 def _evidence(view: View, pairs: torch.Tensor, labels: torch.Tensor) -> Evidence:
     return Evidence(view, pairs.numpy(), labels.double().numpy())
-
-
-def _seed_torch(seed: int, device: torch.device) -> None:
-    if device.type == "cpu":
-        # torch.manual_seed notes the call and its traceback for every GPU that might come to be used: a millisecond.
-        torch.default_generator.manual_seed(seed)
-    else:
-        torch.manual_seed(seed)
-
-
-def one_cycle(progress: float) -> float:
-    """The factor of the learning rate: up from nearly nothing in the first fifth, then down along a cosine."""
-    rising = progress < 0.2
-    phase = progress / 0.2 - 1 if rising else (progress - 0.2) / 0.8
-    return 0.02 + 0.49 * (1 + math.cos(math.pi * phase))
-
-
-def _score_function(losses: list[torch.Tensor], log_probs: list[Any]) -> torch.Tensor:
-    """REINFORCE with the mean of the other samples as the baseline (of one sample: none is left, so zero)."""
-    values = torch.stack(losses).detach()
-    baseline = (values.sum() - values) / max(len(losses) - 1, 1)
-    advantage = values - baseline if len(losses) > 1 else values
-    return (advantage[:, None] * torch.stack(log_probs)).mean()

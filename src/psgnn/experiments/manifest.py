@@ -151,6 +151,7 @@ class Section(_Strict):
     methods: tuple[str, ...]
     digits: int = Field(4, ge=1)
     seconds: bool = False  # in a matrix: the time of a run in every cell
+    best_rule: bool = False  # in a matrix: of the rules the best one of every row, in one line
     picking: bool = False  # in a matrix: the stated complexity and the measured time of choosing anchors
     source: str | None = None  # of the published values
     published: dict[str, tuple[PublishedCell, ...]] = {}  # by method, one a row

@@ -89,7 +89,7 @@ def _summary(manifest: Manifest, section: Section, main_name: str, cells: Cells)
     for name in section.rows:
         row, of_row = manifest.row(name), cells[name]
         main = of_row.get(main_name)
-        found = against_best(main, of_row) if main else None
+        found = _against_best(section, main, of_row)
         line = [
             row.title if row.metric == "auc" else f"{row.title}, {LABELS[row.metric]}",
             emphasis(spread(main), main, of_row) if main else "-",
@@ -102,6 +102,13 @@ def _summary(manifest: Manifest, section: Section, main_name: str, cells: Cells)
             line += ["-" if row.goal is None else _reached(row.goal, main), _published(row) or "-"]
         lines.append(line)
     return table([*columns, *beside], lines)
+
+
+def _against_best(section: Section, main: Cell | None, of_row: dict[str, Cell]) -> Difference | None:
+    """The main method and the best of the others; rules that have a line of their own are not among them."""
+    if section.best_rule:
+        of_row = {name: cell for name, cell in of_row.items() if cell.method.kind != "rule"}
+    return against_best(main, of_row) if main else None
 
 
 def _published(row: Row) -> str:
@@ -133,6 +140,8 @@ def _matrix(manifest: Manifest, section: Section, cells: Cells) -> str:
     columns += ["stated complexity", "seconds to choose anchors"] if section.picking else []
     lines = []
     for method in manifest.section_methods(section):
+        if method.kind == "rule" and section.best_rule:
+            continue
         of_method = [cells[row.name].get(method.name) for row in rows]
         line = [method.title]
         for row, cell in zip(rows, of_method, strict=True):
@@ -146,6 +155,11 @@ def _matrix(manifest: Manifest, section: Section, cells: Cells) -> str:
             told = [_told(cell) for cell in section.published[method.name]]
             beside = ["-"] * (len(columns) - len(told))  # the time is of other machines
             lines.append([f"*{method.title}: {section.source or 'published'}*", *told, *beside])
+    if section.best_rule:
+        best = [_best_rule(cells[row.name]) for row in rows]
+        told = [_matrix_cell(manifest, section, cells[row.name], cell, named=True) if cell else "-"
+                for row, cell in zip(rows, best, strict=True)]  # fmt: skip
+        lines.append(["best rule, in hindsight", *told, *["-"] * (len(columns) - len(told))])
     return table([*columns, "seconds a run"], lines)
 
 
@@ -162,8 +176,7 @@ def _lines(manifest: Manifest, section: Section, cells: Cells) -> str:
             line.append(linked(manifest, cell, emphasis(spread(cell), cell, of_row)) if cell else "not run")
             values.append(cell.mean if cell and cell.main else math.nan)
         if ruled:
-            rules = [cell for cell in of_row.values() if cell.method.kind == "rule" and cell.main]
-            best = max(rules, key=lambda cell: cell.mean, default=None)
+            best = _best_rule(of_row)
             text = "-" if best is None else emphasis(f"{spread(best)}, {best.method.title}", best, of_row)
             line.append(text if best is None else linked(manifest, best, text))
             values.append(math.nan if best is None else best.mean)
@@ -178,8 +191,17 @@ def _lines(manifest: Manifest, section: Section, cells: Cells) -> str:
     return table(["", *titles], lines)
 
 
-def _matrix_cell(manifest: Manifest, section: Section, of_row: dict[str, Cell], cell: Cell) -> str:
-    text = emphasis(spread(cell, section.digits), cell, of_row, section.digits)
+def _best_rule(of_row: dict[str, Cell]) -> Cell | None:
+    """The rule with the highest mean, known only after the test."""
+    rules = [cell for cell in of_row.values() if cell.method.kind == "rule" and cell.main]
+    return max(rules, key=lambda cell: cell.mean, default=None)
+
+
+def _matrix_cell(
+    manifest: Manifest, section: Section, of_row: dict[str, Cell], cell: Cell, *, named: bool = False
+) -> str:
+    text = spread(cell, section.digits) + (f", {cell.method.title}" if named else "")
+    text = emphasis(text, cell, of_row, section.digits)
     base = of_row.get(section.baseline or "")
     if base and cell is not base and (gap := difference(cell, base)):
         text += f", {gap.mean:+.{section.digits}f}"
@@ -267,7 +289,7 @@ def document(manifest: Manifest) -> dict[str, Any]:
         rows = []
         for name, cells in section_cells(manifest, section).items():
             main = cells.get(section.main or "")
-            found = against_best(main, cells) if main else None
+            found = _against_best(section, main, cells)
             rows.append({"row": name, "metric": manifest.row(name).metric, "goal": manifest.row(name).goal,
                          "methods": [_cell_document(cell) for cell in cells.values()],
                          "difference": None if found is None else {

@@ -26,10 +26,11 @@ from psgnn.nn.context import SHAPE
 from psgnn.nn.decoders import ContextDecoder
 from psgnn.nn.models import PositionModel, model_of
 from psgnn.nn.weights import SUFFIX, WEIGHTS, feature_definition, parse_weights, read_weights
+from psgnn.optimization import one_cycle
 from psgnn.pretraining.corpus import CHECKED, make_corpus
 from psgnn.pretraining.store import LessonStore
 from psgnn.runs import STATE, alone_in, versions, write_tensors
-from psgnn.training import CHECKPOINT_SECONDS, one_cycle
+from psgnn.training import CHECKPOINT_SECONDS
 from psgnn.zeroshot import Pretrained, from_weights
 
 GRAPHS, STEPS = 200, 8000
