@@ -15,6 +15,7 @@ from psgnn.anchors import select_anchors
 from psgnn.errors import InputError
 from psgnn.heuristics.kernels import local_walks
 from psgnn.nn import build_model
+from psgnn.nn.config import make_config
 from psgnn.tasks import LinkPrediction
 from psgnn.training import fit, load
 
@@ -58,11 +59,30 @@ def test_one_node_is_its_own_anchor() -> None:
         ("pgnn", {"decoder": "set"}, "needs encoder=channels"),
         ("gcn", {"decoder": "set"}, "needs encoder=channels"),
         ("psgnn", NOTHING, "all parts of a position are off"),
+        ("gcn", {"anchors": 5}, "model gcn has no anchors; leave out anchors=5"),
+        ("pgnn", {"anchors": "log"}, r"log\^2 N by definition; leave out anchors=log or name another picker"),
     ],
 )
 def test_parts_that_do_not_fit_are_named(name: str, options: dict[str, Any], message: str) -> None:
     with pytest.raises(InputError, match=message):
         build_model(name, link_task(), **options)
+
+
+def test_of_several_graphs_one_at_least_has_to_have_as_many_nodes_as_anchors() -> None:
+    task = LinkPrediction([data_of(nx.lollipop_graph(6, 6)), data_of(nx.path_graph(20))])
+    fit(build_model("psgnn", task, anchors=20, hidden=8), task, epochs=1)
+    with pytest.raises(InputError, match=r"21 anchors were asked of a graph of 20 nodes; ask for 1\.\.20"):
+        fit(build_model("psgnn", task, anchors=21, hidden=8), task, epochs=1)
+
+
+@pytest.mark.parametrize(("preset", "tamed"), [("paper", False), ("best", True)])
+def test_noise_drowns_the_scores_of_preset_paper_alone(preset: str, tamed: bool) -> None:
+    config = make_config("psgnn", "link", 1, preset, picker="score", encoder="layers", decoder="dot")
+    assert (config.unit_scores, config.anneal) == (tamed, tamed)
+    asked = make_config(
+        "psgnn", "link", 1, preset, picker="score", encoder="layers", decoder="dot", anneal=not tamed
+    )
+    assert asked.anneal is not tamed
 
 
 @pytest.mark.parametrize("seed", range(5))

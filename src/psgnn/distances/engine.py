@@ -127,7 +127,10 @@ def set_columns(
     """
     hops = np.empty((adjacency.num_nodes, starts.size - 1), np.int16)
     if fill_columns(adjacency, nodes, starts, hops, -1, np.iinfo(np.int16).max, cutoff) == TOO_DEEP:
-        raise InputError("a shortest path is longer than the 32767 hops that int16 holds; pass a cutoff")
+        raise InputError(
+            "a shortest path is longer than the 32767 hops that int16 holds; shortest_distances and `psgnn distances` "
+            "take a cutoff, anchors by distance and models need a graph that is less long"
+        )
     return hops
 
 

@@ -112,7 +112,7 @@ class DistanceOracle:
             raise InputError(
                 f"{num_columns} distance columns of {self.union.num_nodes} nodes need "
                 f"{needed / 2**20:.0f} MiB, above the cap of {self.memory / 2**20:.0f} MiB; "
-                "use fewer anchors or a larger memory cap"
+                "use fewer anchors or a model with single ones (psgnn), or raise DistanceOracle(memory=...)"
             )
 
     @staticmethod

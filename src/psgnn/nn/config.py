@@ -143,6 +143,10 @@ _BEST: dict[str, dict[str, Any]] = {
     "agnn": {"layers": 2, "hidden": 64, "lr": 5e-3},
 }  # fmt: skip
 
+# The paper's noise drowns its scores, which are about 1 / sqrt(N): where `best` is asked for a scorer, scores have unit
+# variance and the noise fades.
+_BEST_SCORER = {"unit_scores": True, "anneal": True}
+
 # On large graphs `best` leaves out what hundreds of thousands of links make superfluous: several networks that are
 # averaged, large steps, many looks at validation.
 _BEST_LARGE: dict[str, dict[str, Any]] = {
@@ -197,10 +201,24 @@ def make_config(
         if option not in ModelConfig.model_fields:
             raise unknown_name("option", option, ModelConfig.model_fields)
     merged = {**settings, **options}
+    if "anchors" in options:
+        _check_has_anchors(name, merged.get("picker", "none"), options["anchors"])
+    if preset == "best" and merged.get("picker") == "score":
+        merged = _BEST_SCORER | merged
     if "epochs" in options and merged.get("batch", "all") != "all":
         merged.setdefault("passes", 0)  # whoever says how many epochs gets no more
     identity = {"name": name, "preset": preset, "task": task, "in_channels": in_channels, "seed": seed}
     return check_config({**merged, **identity})
+
+
+def _check_has_anchors(name: str, picker: str, asked: Any) -> None:
+    """A number of anchors that would change nothing is a mistake."""
+    if picker == "none":
+        raise InputError(f"model {name} has no anchors; leave out anchors={asked}")
+    if picker == "random-sets":
+        raise InputError(
+            f"the random sets of {name} are log^2 N by definition; leave out anchors={asked} or name another picker"
+        )
 
 
 def check_config(settings: dict[str, Any]) -> ModelConfig:

@@ -26,7 +26,7 @@ MOST_ROWS = 8_000_000  # pairs of a node and an anchor of one graph, with log^2 
 
 
 def counts(view: View, k: int | str) -> IntArray:
-    """K of every graph, ``[G]``; of several graphs, those with fewer nodes than asked give all of them.
+    """K of every graph, ``[G]``; of several graphs, those with fewer nodes than asked give all of them, but not all do.
 
     log^2 N anchors of very large graphs would not fit memory: there, as many as `MOST_ROWS` allows, log N at least.
     """
@@ -36,7 +36,7 @@ def counts(view: View, k: int | str) -> IntArray:
             fewest = np.array([anchor_count(int(size), "log") for size in view.union.sizes])
             found = np.minimum(found, np.maximum(fewest, MOST_ROWS // view.union.sizes))
         return found
-    return np.minimum(k, view.union.sizes)
+    return np.minimum(anchor_count(int(view.union.sizes.max()), k), view.union.sizes)
 
 
 class RulePicker(nn.Module):
