@@ -1,0 +1,54 @@
+"""What every entry of a registry has to keep, so that a new one is held to it without a test of its own."""
+
+from __future__ import annotations
+
+from copy import copy
+from dataclasses import replace
+
+import networkx as nx
+import pytest
+import torch
+
+from conftest import data_of
+from psgnn.compare import REGISTRIES, Method, make_task, measure
+from psgnn.nn import PRESETS
+from psgnn.tasks import Task
+
+METHODS = [
+    *(Method(name, "model", preset) for name in REGISTRIES["model"] for preset in PRESETS),
+    # node2vec is another project's program: tests/test_peers.py.
+    *(Method(name, "peer") for name in REGISTRIES["peer"] if name != "node2vec"),
+    *(Method(name, kind) for kind in ("pretrained", "rule") for name in REGISTRIES[kind]),
+]
+
+
+def task_of(name: str) -> Task:
+    graph = data_of(nx.random_partition_graph([20, 20, 20], 0.4, 0.03, seed=1))
+    graph.y = torch.arange(3).repeat_interleave(20)
+    return make_task([graph], name, seed=0)
+
+
+def turned(task: Task) -> Task:
+    """The same task with links for non-links, and the other way round, in the test pairs alone."""
+    other = copy(task)
+    other.test = replace(task.test, labels=1 - task.test.labels)
+    return other
+
+
+def auc_of(method: Method, task: Task) -> tuple[float, float]:
+    found = measure(method, task, seed=0, epochs=3 if method.kind == "model" else None)
+    return found["val"]["auc"], found["test"]["auc"]
+
+
+@pytest.mark.parametrize("task_name", ["link", "pair"])
+@pytest.mark.parametrize("method", METHODS, ids=lambda method: f"{method.name}-{method.kind}-{method.preset}")
+def test_no_method_knows_the_answers(method: Method, task_name: str) -> None:
+    """With all answers of the test turned round its scores stay, so its AUC becomes the rest to one."""
+    task = task_of(task_name)
+    val, test = auc_of(method, task)
+    assert auc_of(method, turned(task)) == (val, pytest.approx(1 - test, abs=1e-12))
+
+
+def test_who_knows_them_is_found_out() -> None:
+    task, oracle = task_of("link"), Method("ceiling", "oracle")
+    assert auc_of(oracle, task)[1] == auc_of(oracle, turned(task))[1] == 1.0
