@@ -24,7 +24,7 @@ from psgnn.datasets import load_dataset
 from psgnn.errors import InputError
 from psgnn.experiments.estimate import Estimate, as_time
 from psgnn.experiments.manifest import Manifest, MethodSpec, load_manifest, manifest_names
-from psgnn.experiments.plan import Run, parse_shard, plan
+from psgnn.experiments.plan import Run, having, parse_shard, plan
 from psgnn.experiments.records import find_record, read_cell, record_path, write_record
 from psgnn.experiments.runner import execute, execute_all
 from psgnn.experiments.statistics import against_best, difference, read_cells
@@ -132,6 +132,38 @@ def test_a_wrong_manifest_gets_one_line(tmp_path: Path, old: str, new: str, mess
         load_manifest("small", folder)
     assert "\n" not in str(error.value)
     assert "small.toml" in str(error.value)
+
+
+@pytest.mark.parametrize("base", ["small", "other", "last"])
+def test_a_base_that_leads_back_is_refused(tmp_path: Path, base: str) -> None:
+    folder = folder_of(tmp_path, f'base = "{base}"\n' + SMALL)
+    (folder / "other.toml").write_text('base = "last"\n' + SMALL)
+    (folder / "last.toml").write_text('base = "small"\n' + SMALL)
+    with pytest.raises(InputError, match="unknown base"):
+        load_manifest("small", folder)
+
+
+def test_a_base_may_have_figures_alone(tmp_path: Path) -> None:
+    folder = folder_of(tmp_path, 'base = "other"\n' + SMALL)
+    (folder / "other.toml").write_text('title = "Other"\n')
+    assert load_manifest("small", folder).rows == load_manifest("small", folder_of(tmp_path / "alone")).rows
+
+
+def test_all_experiments_can_be_asked_for_a_row_that_some_have(tmp_path: Path) -> None:
+    folder = folder_of(tmp_path)
+    (folder / "other.toml").write_text(SMALL.replace("grid-link", "lattice-link"))
+    manifests = [load_manifest(name, folder) for name in ("other", "small")]
+    (found,) = having(manifests, ["grid-link"], ["gcn"])
+    assert (found[0].name, found[1], found[2]) == ("small", ["grid-link"], ["gcn"])
+    assert [each[1] for each in having(manifests, ["lattice-link", "grid-link"], [])] == [
+        ["lattice-link"],
+        ["grid-link"],
+    ]
+    assert len(having(manifests, [], ["rules"])) == 2
+    with pytest.raises(InputError, match="unknown row 'grid'; did you mean 'grid-link'"):
+        having(manifests, ["grid"], [])
+    with pytest.raises(InputError, match="unknown method 'page-rank'; did you mean 'pagerank'"):
+        having(manifests, [], ["page-rank"])
 
 
 def test_an_unknown_experiment_gets_the_nearest(tmp_path: Path) -> None:
@@ -573,6 +605,16 @@ def test_a_matrix_may_show_the_best_rule_alone(tmp_path: Path) -> None:
     assert not any(line.startswith(("| pagerank |", "| adamic-adar |")) for line in lines)
     # What is compared with the main method are other methods of its kind.
     assert document(manifest)["sections"][1]["rows"][0]["difference"] is None
+
+
+def test_lines_say_how_far_others_are_from_the_baseline_on_common_splits(tmp_path: Path) -> None:
+    changed = SMALL.replace('layout = "matrix"', 'layout = "lines"')
+    manifest = load_manifest("small", folder_of(tmp_path, changed))
+    # On the splits of gcn pagerank is better by .005; its mean, which has a third split, is better by .0233.
+    fill(manifest, {"gcn": GCN, "pagerank": PAGERANK})
+    lines = markdown(manifest).partition("## Matrix")[2].splitlines()
+    title = "*mean difference to gcn, of so many rows, on the splits that both have*"
+    assert f"| {title} | - | +0.0050 (1) |" in lines
 
 
 @pytest.mark.parametrize(

@@ -322,12 +322,45 @@ def test_pretraining_is_deterministic_and_resumes(tmp_path: Path, monkeypatch: p
             small(tmp_path / "broken")
     with pytest.raises(InputError, match=r"interrupted run of steps 6 \(now 7\)"):
         small(tmp_path / "broken", steps=7)
-    with pytest.raises(InputError, match=r"interrupted run of task link \(now pair\)"):
+    with pytest.raises(
+        InputError, match=r"interrupted run of task link \(now pair\).*, or choose another --out$"
+    ):
         small(tmp_path / "broken", task="pair")
     assert small(tmp_path / "broken") == whole
     assert [path.name for path in (tmp_path / "broken").iterdir()] == ["best-link.safetensors"]
     with pytest.raises(InputError, match="has the weights best-link"):
         small(tmp_path / "broken")
+
+
+@pytest.mark.parametrize("where", ["check", "optimizer"])
+@pytest.mark.parametrize("call", [2, 3])
+def test_wherever_pretraining_is_interrupted_it_goes_on_to_the_same_weights(
+    where: str, call: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pretraining, "CHECK_EVERY", 2)
+    whole = small(tmp_path / "whole")
+    owner, name = (pretraining._Pretraining, "check") if where == "check" else (torch.optim.AdamW, "step")
+    original, calls = getattr(owner, name), 0
+
+    def interrupted(self: Any, *arguments: Any, **options: Any) -> Any:
+        nonlocal calls
+        calls += 1
+        found = original(self, *arguments, **options)
+        if calls == call:
+            raise KeyboardInterrupt  # as late as can be
+        return found
+
+    with monkeypatch.context() as patch:
+        patch.setattr(pretraining, "CHECKPOINT_SECONDS", 0.0)
+        patch.setattr(owner, name, interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            small(tmp_path / "broken")
+    assert small(tmp_path / "broken") == whole
+
+
+def test_pretraining_needs_a_family(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="--without leaves no family of graphs; keep one of caveman, blocks"):
+        small(tmp_path, task="pair", without=list(GROUPED))
 
 
 def test_pretraining_does_not_measure_families_again_that_it_has_measured(

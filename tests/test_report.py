@@ -34,7 +34,7 @@ from psgnn.report import make_page, plain, summarise, write_page
 from psgnn.report.anchoring import final_units, moves, steps_of
 from psgnn.report.communities import find_communities
 from psgnn.report.drawing import Limits, Step, fitting_steps, thin
-from psgnn.report.measured import map_of, reliability
+from psgnn.report.measured import map_of, reliability, trained_negatives
 from psgnn.report.names import shown_name, shown_names
 from psgnn.report.page import MOST_BYTES, packed, to_json
 from psgnn.report.placement import place_nodes
@@ -556,6 +556,13 @@ def test_result_is_not_changed_by_a_report(folder: Path) -> None:
 
 
 # Reliability
+
+
+def test_scores_of_pair_classification_are_learnt_among_as_many_negatives() -> None:
+    told = {task: trained_negatives(make_config("psgnn", task, 1)) for task in ("link", "pair")}
+    assert told == {"link": 3, "pair": 1}
+    task = psgnn.PairClassification(psgnn.load_dataset("communities"))
+    assert task.train.labels.mean() == 0.5
 
 
 def test_reliability_of_honest_and_of_boastful_scores() -> None:

@@ -736,7 +736,7 @@ def test_the_command_searches_tests_and_writes_the_page(
     assert all(find_record(manifest.records, run) for run in plan(manifest))
     written = page.read_bytes()
     assert b"## Search" in written
-    code, out, _ = command(monkeypatch, capsys, *words, "--from-records")
+    code, out, _ = command(monkeypatch, capsys, "small", "--folder", manifest.folder, "--from-records")
     assert code == 0
     assert page.read_bytes() == written
     code, out, _ = command(monkeypatch, capsys, *words, "--dry-run")

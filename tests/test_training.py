@@ -305,6 +305,34 @@ def test_what_cannot_begin_leaves_the_run_that_it_was_to_replace(
     assert not (tmp_path / "new").exists()
 
 
+def test_force_removes_nothing_where_no_run_is(tmp_path: Path) -> None:
+    mine = {"config.toml": "mine", "record.json": "{}", "main.py": "print()"}
+    for name, text in mine.items():
+        (tmp_path / name).write_text(text)
+    task = link_task()
+    with pytest.raises(InputError, match="is not empty and holds no run"):
+        fit(build_model("gcn", task), task, epochs=2, out=tmp_path, force=True)
+    assert {path.name: path.read_text() for path in tmp_path.iterdir()} == mine
+
+
+def test_force_leaves_what_lies_beside_a_run(tmp_path: Path) -> None:
+    task = link_task()
+    fit(build_model("gcn", task), task, epochs=2, out=tmp_path / "run")
+    (tmp_path / "run" / "embeddings.csv").write_text("mine")
+    result = fit(build_model("gcn", task, seed=1), task, epochs=3, out=tmp_path / "run", force=True)
+    same(result, load(tmp_path / "run"))
+    assert (tmp_path / "run" / "embeddings.csv").read_text() == "mine"
+
+
+def test_tensorboard_is_looked_at_before_training(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(training._Trainer, "_epoch", lambda *_: pytest.fail("it trains"))
+    (tmp_path / "file").write_text("")
+    task = link_task()
+    for place in ("file", "file/below"):
+        with pytest.raises(InputError, match="file is a file, and --tensorboard needs a folder"):
+            fit(build_model("gcn", task), task, epochs=2, tensorboard=tmp_path / place)
+
+
 def test_force_replaces_a_run(tmp_path: Path) -> None:
     train(epochs=2, out=tmp_path / "run")
     task = link_task()

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from itertools import pairwise
 
 import numpy as np
 import numpy.typing as npt
@@ -32,7 +33,7 @@ MOST_IN_VAIN = 2  # rounds of climbing that bring nothing before it ends
 CLIMB_NEIGHBOURS = 48  # of a node of a good pair, that its partner is tried with
 ROWS = 8  # nodes of many good pairs, that are tried with every node
 MOST_KEPT_NUMBERS = 10**8  # of embeddings that are kept for scoring
-BLOCK, FEATURE_BLOCK = 2**12, 2**14
+BLOCK, FEATURE_BLOCK, PART = 2**12, 2**14, 2**20
 MOST_WALKED = 500  # steps that are taken for the regression's features of a pair
 
 Scores = npt.NDArray[np.float32]
@@ -71,6 +72,17 @@ def top_links(
     scores = result.score(pairs) if pairs.numel() else torch.zeros(0)
     order = scores.argsort(descending=True, stable=True)
     return pairs[:, order], scores[order]
+
+
+def all_pairs(ptr: IntArray, most: int = PART) -> Iterator[IntArray]:
+    """All pairs u < v of nodes of one graph, in parts ``[2, P]`` of about `most` of them, or a node's."""
+    for first, last in pairwise(ptr.tolist()):
+        u = first
+        while u < last - 1:
+            end = min(u + max(most // (last - u), 1), last - 1)
+            us, vs = np.divmod(np.arange((end - u) * (last - u)), last - u)
+            yield np.stack([us, vs])[:, us < vs] + u
+            u = end
 
 
 class _Search:
@@ -113,9 +125,8 @@ class _Search:
         """Fill `scored` and `scores`."""
         self.progress = progress
         if self.exact:
-            for first, last in zip(self.union.ptr[:-1], self.union.ptr[1:], strict=True):
-                us, vs = np.triu_indices(last - first, 1)
-                self._score(self._new(np.stack([us + first, vs + first])))
+            for pairs in all_pairs(self.union.ptr):
+                self._score(self._new(pairs))
             return
         self.pool = self._new(self._proposals())
         if self.h is None:
@@ -142,10 +153,12 @@ class _Search:
             width = self._embedding(torch.zeros(1, dtype=torch.long)).size(1)
             if width * self.union.num_nodes > MOST_KEPT_NUMBERS:
                 return None
-        return self.result.embed(show_progress=show_progress)
+        return self.result.embed(show_progress=show_progress).to(self.view.x.device)
 
     def _embedding(self, nodes: torch.Tensor) -> torch.Tensor:
-        h: torch.Tensor = self.result.model.encoder(self.view, self.result.choice, nodes)
+        h: torch.Tensor = self.result.model.encoder(
+            self.view, self.result.choice, nodes.to(self.view.x.device)
+        )
         return h
 
     def _score(self, codes: IntArray) -> float:
@@ -154,12 +167,13 @@ class _Search:
         for block in np.array_split(codes, -(-codes.size // BLOCK) or 1):
             pairs = torch.from_numpy(self.pairs(block))
             if self.h is not None:
-                scores = self.result.model.embedding_score(self.h, pairs) if block.size else torch.zeros(0)
+                moved = pairs.to(self.h.device)
+                scores = self.result.model.embedding_score(self.h, moved) if block.size else torch.zeros(0)
             else:
                 scores = self.result.score(pairs) if block.size else torch.zeros(0)
             best = max(best, float(scores.max()) if block.size else best)
             self.scored = np.concatenate([self.scored, block])
-            self.scores = np.concatenate([self.scores, scores.numpy()])
+            self.scores = np.concatenate([self.scores, scores.cpu().numpy()])
             if self.exact or self.h is not None:
                 self._forget()
             self.done += block.size
@@ -272,7 +286,7 @@ class _Search:
         projection, rows = None, []
         blocks = torch.split(torch.arange(self.union.num_nodes), NODE_BLOCK)
         for some in progress(blocks, "embedding", show=show_progress and self.h is None):
-            h = self._embedding(some) if self.h is None else self.h[some]
+            h = (self._embedding(some) if self.h is None else self.h[some]).cpu()
             if h.size(1) > PROJECTED:
                 if projection is None:
                     random = self.rng.standard_normal((h.size(1), PROJECTED), np.float32)

@@ -36,15 +36,26 @@ class State:
 
 
 def open_run(
-    folder: Path, identity: dict[str, Any], model: torch.nn.Module, optimizer: torch.optim.Optimizer
+    folder: Path,
+    identity: dict[str, Any],
+    model: torch.nn.Module,
+    optimizer: torch.optim.Optimizer,
+    *,
+    beside: bool = False,
+    otherwise: str = "choose another --out, or pass --force to replace it",
 ) -> State:
-    """A new run, or the state of one that was interrupted; its `identity` has to be equal to be resumed."""
+    """A new run, or the state of one that was interrupted; its `identity` has to be equal to be resumed.
+
+    What can be done `otherwise` is told where it is not. ``beside``: a new one may lie beside other files.
+    """
     runs.check_folder(folder)
-    if (folder / runs.RECORD).exists():
-        raise InputError(f"{folder} holds a finished run; choose another --out or pass --force to replace it")
+    recorded = (folder / runs.RECORD).exists()
+    if recorded and _holds_run(folder):
+        raise InputError(f"{folder} holds a finished run; {otherwise}")
     if not (folder / runs.STATE).exists():
         # Files of a run that was killed while it wrote them, before any checkpoint: it begins anew.
-        if folder.exists() and not all(_is_ours(path.name) for path in folder.iterdir()):
+        ours = not folder.exists() or all(_is_ours(path.name) for path in folder.iterdir())
+        if recorded or not (ours or beside):
             raise InputError(f"{folder} is not empty and holds no run of psgnn; choose another --out")
         folder.mkdir(parents=True, exist_ok=True)
         return State()
@@ -52,7 +63,7 @@ def open_run(
     if metadata.get("identity") != identity:
         raise InputError(
             f"{folder} holds an interrupted run of {_difference(metadata.get('identity'), identity)}; "
-            "repeat its command to resume it, choose another --out, or pass --force to replace it"
+            f"repeat its command to resume it, or {otherwise}"
         )
     return _load_state(tensors, metadata, model, optimizer)
 
@@ -99,10 +110,12 @@ def _load_state(
     model: torch.nn.Module,
     optimizer: torch.optim.Optimizer,
 ) -> State:
-    def part(prefix: str) -> dict[str, torch.Tensor]:
-        return {key[len(prefix) :]: value for key, value in tensors.items() if key.startswith(prefix)}
+    def part(prefix: str, where: torch.device | None = None) -> dict[str, torch.Tensor]:
+        found = {key[len(prefix) :]: value for key, value in tensors.items() if key.startswith(prefix)}
+        return found if where is None else {key: value.to(where) for key, value in found.items()}
 
-    model.load_state_dict(part("model."))
+    where = next(model.parameters()).device
+    model.load_state_dict(part("model.", where))
     slots: dict[int, dict[str, torch.Tensor]] = {}
     for key, value in part("optimizer.").items():
         index, slot = key.split(".", 1)
@@ -111,14 +124,31 @@ def _load_state(
     return State(
         **metadata["numbers"],
         history=metadata["history"],
-        best_weights=part("best."),
-        average=part("average."),
+        best_weights=part("best.", where),
+        average=part("average.", where),
         best_choice=choice_of(tensors),
     )
 
 
-def remove_run(folder: Path) -> None:
-    """Remove the files of a run, and nothing else; an empty folder stays."""
+def remove_run(folder: Path) -> bool:
+    """Remove the files of a run, and nothing else; whether there was one. An empty folder stays.
+
+    Where other files lie beside them and nothing says that it is a run, files with the names of a run's are not ours.
+    """
     runs.check_folder(folder)
-    for name in RUN_FILES:
-        (folder / name).unlink(missing_ok=True)
+    found = list(folder.iterdir()) if folder.exists() else []
+    if not _holds_run(folder) and not all(_is_ours(path.name) for path in found):
+        return False
+    for path in found:
+        if path.name in RUN_FILES or path.name.startswith(TEMPORARY):
+            path.unlink()
+    return bool(found)
+
+
+def _holds_run(folder: Path) -> bool:
+    if (folder / runs.STATE).is_file():
+        return True
+    try:
+        return bool(runs.read_record(folder))
+    except InputError:
+        return False

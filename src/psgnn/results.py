@@ -130,7 +130,8 @@ class Result:
         return f"{len(self.choice.listed())} sets of nodes" if self.choice else "none"
 
     def _elsewhere(self, graphs: list[Data]) -> tuple[View, AnyChoice | None]:
-        view = view_of(graphs)
+        seen = view_of(graphs)
+        view = View(seen.union, seen.x.to(self.view.x.device))
         if view.x.size(1) != self.view.x.size(1):
             raise InputError(
                 f"the model was trained on {self.view.x.size(1)} features, the graphs have {view.x.size(1)}"

@@ -30,7 +30,7 @@ from psgnn.nn.view import View, features
 from psgnn.optimization import move_average, one_cycle, score_function, seed_torch
 from psgnn.results import Result, load, names_of, save_run
 from psgnn.tasks import LinkPrediction, Split, Task
-from psgnn.tensorboard import write_tensorboard
+from psgnn.tensorboard import check_tensorboard, write_tensorboard
 
 __all__ = ["Result", "fit", "load", "remove_run"]
 
@@ -83,6 +83,8 @@ def fit(
     check_integer("seed", seed, 0)
     if epochs is not None:
         check_integer("epochs", epochs, 1)
+    if tensorboard is not None:
+        check_tensorboard(tensorboard)
     where = pick_device(device)
     with joined(where) as team, ExitStack() as held:
         if folder is not None and team.leads:
@@ -162,11 +164,12 @@ class _Trainer:
 
     def open(self, folder: Path, *, force: bool = False) -> State:
         """The state of the run in the folder, or of a new one; the first process makes the folder."""
+        replaced = False
         if not self.team.leads:
             self.team.wait()
         elif force:
-            remove_run(folder)
-        state = open_run(folder, self._identity, self.model, self.optimizer)
+            replaced = remove_run(folder)
+        state = open_run(folder, self._identity, self.model, self.optimizer, beside=replaced)
         if self.team.leads:
             self.team.wait()
         return state

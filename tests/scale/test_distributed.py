@@ -14,6 +14,7 @@ import torch
 import psgnn
 import psgnn.training as training
 from far_device import FAR, Far, FarDevice
+from psgnn.candidates import top_links
 from psgnn.devices import pick_device
 from psgnn.distributed import Team
 from psgnn.errors import InputError
@@ -288,6 +289,8 @@ def test_nothing_stays_behind_on_the_cpu(name: str, preset: str, monkeypatch: py
             model = build_model(name, task, preset, hidden=8)
             far = fit(model, task, epochs=6, device="cuda")
             scores, embeddings = far.score(task.test.pairs), far.embed()
+            found = top_links(far, 5)
+            assert far.on([graph]).embed().shape == embeddings.shape
     finally:
         torch.__future__.set_swap_module_params_on_conversion(False)
     assert all(isinstance(parameter, Far) for parameter in model.parameters())
@@ -297,6 +300,41 @@ def test_nothing_stays_behind_on_the_cpu(name: str, preset: str, monkeypatch: py
     # which Adam makes whole steps; running means, which count in the end, take part of them in.
     torch.testing.assert_close(scores, near.score(task.test.pairs), atol=0.3, rtol=0.1)
     torch.testing.assert_close(embeddings, near.embed(), atol=0.3, rtol=0.1)
+    assert [type(part) for part in found] == [torch.Tensor] * 2
+
+
+@pytest.mark.parametrize(
+    ("name", "options"), [("psgnn", {}), ("psgnn", {"decoder": "distance"}), ("gcn", {})]
+)
+def test_what_was_interrupted_goes_on_elsewhere_than_on_the_cpu(
+    name: str, options: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (graph,) = psgnn.load_dataset("communities", communities=3, size=6)
+    task = LinkPrediction(graph)
+    monkeypatch.setattr(training, "pick_device", lambda _: FAR)
+    torch.__future__.set_swap_module_params_on_conversion(True)
+    epoch = training._Trainer._epoch
+
+    def interrupted(self: training._Trainer, number: int) -> float:
+        if number == 30:
+            raise KeyboardInterrupt
+        return epoch(self, number)
+
+    def train() -> psgnn.Result:
+        model = build_model(name, task, hidden=8, **options)
+        return fit(model, task, epochs=40, device="cuda", out=tmp_path / "run")
+
+    try:
+        with FarDevice():
+            with monkeypatch.context() as patch:
+                patch.setattr(training._Trainer, "_epoch", interrupted)
+                with pytest.raises(KeyboardInterrupt):
+                    train()
+            result = train()
+            assert len(top_links(result, 5)[1]) == 5
+    finally:
+        torch.__future__.set_swap_module_params_on_conversion(False)
+    assert result.record["epochs_run"] == 40
 
 
 def test_what_stayed_behind_is_found() -> None:

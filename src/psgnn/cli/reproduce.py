@@ -61,7 +61,7 @@ def reproduce_command(
     """
     from psgnn.console import print_json, print_table, set_verbosity
     from psgnn.experiments.manifest import find_folder, load_manifest, manifest_names
-    from psgnn.experiments.plan import parse_shard, plan
+    from psgnn.experiments.plan import having, parse_shard, plan
     from psgnn.experiments.search import search_all
     from psgnn.experiments.trials import search_cells
 
@@ -79,6 +79,8 @@ def reproduce_command(
         raise InputError(
             f"name an experiment: {', '.join(manifest_names(place))} or all (--list describes them)"
         )
+    if from_records:
+        _check_alone(dry_run, seeds, only, methods, jobs, force, storage, shard)
     part = parse_shard(shard)
     documents: list[dict[str, Any]] = []
     failed = 0
@@ -86,9 +88,10 @@ def reproduce_command(
         load_manifest(name, place) for name in (manifest_names(place) if table == "all" else [table])
     ]
     # What is drawn of another experiment's records comes after it.
-    for manifest in sorted(manifests, key=lambda each: any(figure.of for figure in each.figures)):
-        runs = plan(manifest, seeds=seeds, only=_words(only), methods=_words(methods), shard=part)
-        cells = search_cells(manifest, _words(only), _words(methods), part)
+    manifests.sort(key=lambda each: any(figure.of for figure in each.figures))
+    for manifest, rows, named in having(manifests, _words(only), _words(methods)):
+        runs = plan(manifest, seeds=seeds, only=rows, methods=named, shard=part)
+        cells = search_cells(manifest, rows, named, part)
         if storage is not None and not cells and table != "all":
             raise InputError(f"--storage is for experiments with a search; {table} has none here")
         if dry_run:
@@ -110,7 +113,7 @@ def reproduce_command(
                     )
                 )
                 # What is to be tested is known now.
-                runs = plan(manifest, seeds=seeds, only=_words(only), methods=_words(methods), shard=part)
+                runs = plan(manifest, seeds=seeds, only=rows, methods=named, shard=part)
             problems += _execute(manifest, runs, jobs, force, root, show)
         failed += len(problems)
         documents.append(_tables(manifest, as_json) | {"failed": problems})
@@ -118,6 +121,24 @@ def reproduce_command(
         print_json(documents[0] if len(documents) == 1 else documents)
     if failed:
         raise typer.Exit(1)
+
+
+def _check_alone(
+    dry_run: bool,
+    seeds: int | None,
+    only: str | None,
+    methods: str | None,
+    jobs: int | None,
+    force: bool,
+    storage: str | None,
+    shard: str,
+) -> None:
+    """Tables of all records need no choice of runs; an option that would change nothing is a mistake."""
+    given = {"--dry-run": dry_run, "--seeds": seeds, "--only": only, "--methods": methods, "--jobs": jobs,
+             "--force": force, "--storage": storage, "--shard": shard != "1/1"}  # fmt: skip
+    for option, value in given.items():
+        if value:
+            raise InputError(f"--from-records makes the tables of all that is recorded; leave out {option}")
 
 
 def _words(text: str | None) -> list[str]:

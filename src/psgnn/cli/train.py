@@ -113,6 +113,7 @@ def train_command(
     if out is None:
         log.info("the model will not be kept; --out FOLDER keeps it, for predict, embed and report")
     built = build_model(model, split, preset, seed, **chosen)
+    again = "the same command without --force" if force else "the same command"
     try:
         result = fit(
             built,
@@ -127,14 +128,12 @@ def train_command(
             force=force,
         )
     except LostWorkerError as error:
-        kept = (
-            "nothing is kept" if out is None else f"the run in {out} is kept, and the same command resumes it"
-        )
+        kept = "nothing is kept" if out is None else f"the run in {out} is kept, and {again} resumes it"
         fail(f"{error}; {kept}")
     except KeyboardInterrupt:
         if out is None:
             raise
-        known = "is kept, and the same command resumes it" if (out / STATE).exists() else "had hardly begun"
+        known = f"is kept, and {again} resumes it" if (out / STATE).exists() else "had hardly begun"
         fail(f"interrupted; the run in {out} {known}", 130)
     if place()[0] > 0:  # the first process of a job speaks for all
         return

@@ -146,7 +146,7 @@ class Section(_Strict):
     text: str = ""
     layout: Literal["rows", "matrix", "lines"] = "rows"
     main: str | None = None  # the method that is compared with the best of the others
-    baseline: str | None = None  # in a matrix: the method that the others are a change of
+    baseline: str | None = None  # in a matrix or in lines: the method that the others are compared with
     rows: tuple[str, ...]
     methods: tuple[str, ...]
     digits: int = Field(4, ge=1)
@@ -278,21 +278,29 @@ def load_manifest(name: str, folder: Path) -> Manifest:
     return manifest
 
 
-def _content(path: Path) -> dict[str, Any]:
-    """What the file says, with the methods of its base, and of its rows those that a section shows."""
+def _content(path: Path, above: tuple[Path, ...] = ()) -> dict[str, Any]:
+    """What the file says, with the methods of its base, and of its rows those that a section shows.
+
+    The files `above` have it as their base, so it can have none of them.
+    """
     content = tomllib.loads(path.read_text())
     if "base" not in content:
         return content
     base = path.with_name(f"{content.pop('base')}.toml")
-    if not base.is_file() or base == path:
-        raise unknown_name("base", base.stem, manifest_names(path.parent))
-    shared = _content(base)
+    above = (*above, path)
+    if not base.is_file() or base in above:
+        raise unknown_name(
+            "base", base.stem, set(manifest_names(path.parent)).difference(p.stem for p in above)
+        )
+    shared = _content(base, above)
     own = [row.get("name") for row in content.get("rows", [])]
     shown = {name for section in content.get("sections", []) for name in section.get("rows", [])}.difference(
         own
     )
-    content["rows"] = [row for row in shared["rows"] if row["name"] in shown] + content.get("rows", [])
-    content["methods"] = shared["methods"] | content.get("methods", {})
+    content["rows"] = [row for row in shared.get("rows", []) if row.get("name") in shown] + content.get(
+        "rows", []
+    )
+    content["methods"] = shared.get("methods", {}) | content.get("methods", {})
     return content
 
 

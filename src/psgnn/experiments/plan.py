@@ -93,12 +93,9 @@ def plan(
     for name in only:
         manifest.row(name)
     cells = _cells(manifest)
-    known = {method.name for _, method in cells} | set(manifest.methods)
-    if manifest.search is not None:
-        known |= manifest.search.names
     for name in methods:
-        if name not in known:
-            raise unknown_name("method", name, known)
+        if name not in method_names(manifest):
+            raise unknown_name("method", name, method_names(manifest))
     wanted = set(methods).union(
         spec.name for name in methods if name in manifest.methods for spec in manifest.expand(name)
     )
@@ -118,6 +115,32 @@ def plan(
         for row, method in cells
         if i < count(row, method, seeds)
     ]
+
+
+def method_names(manifest: Manifest) -> set[str]:
+    """The methods, and groups of them, that a plan can be asked for."""
+    found = {method.name for _, method in _cells(manifest)} | set(manifest.methods)
+    return found | (set() if manifest.search is None else set(manifest.search.names))
+
+
+def having(
+    manifests: Sequence[Manifest], only: Sequence[str], methods: Sequence[str]
+) -> list[tuple[Manifest, list[str], list[str]]]:
+    """Each experiment with those of the names that it has; where it has none of them it is left out."""
+    rows = {manifest.name: {row.name for row in manifest.rows} for manifest in manifests}
+    known = {manifest.name: method_names(manifest) for manifest in manifests}
+    for kind, asked, names in (("row", only, rows), ("method", methods, known)):
+        every = set().union(*names.values())
+        for name in asked:
+            if name not in every:
+                raise unknown_name(kind, name, every)
+    found = []
+    for manifest in manifests:
+        own = [name for name in only if name in rows[manifest.name]]
+        how = [name for name in methods if name in known[manifest.name]]
+        if (own or not only) and (how or not methods):
+            found.append((manifest, own, how))
+    return found
 
 
 def _by_method(cell: tuple[Row, MethodSpec]) -> tuple[str, str]:

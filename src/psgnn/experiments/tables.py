@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -164,31 +165,49 @@ def _matrix(manifest: Manifest, section: Section, cells: Cells) -> str:
 
 
 def _lines(manifest: Manifest, section: Section, cells: Cells) -> str:
-    """Rows down, methods across, of the rules the best one in hindsight; then the means over the rows that have all."""
+    """Rows down, methods across, of the rules the best one in hindsight.
+
+    Then the means over the rows that have all, and with a baseline the mean differences to it.
+    """
     methods = manifest.section_methods(section)
     shown = [method for method in methods if method.kind != "rule"]
     ruled = len(shown) < len(methods)
-    lines, means = [], []
+    lines: list[list[str]] = []
+    found: list[list[Cell | None]] = []
     for name in section.rows:
-        row, of_row = manifest.row(name), cells[name]
-        line, values = [row.title], []
-        for cell in (of_row.get(method.name) for method in shown):
-            line.append(linked(manifest, cell, emphasis(spread(cell), cell, of_row)) if cell else "not run")
-            values.append(cell.mean if cell and cell.main else math.nan)
-        if ruled:
-            best = _best_rule(of_row)
-            text = "-" if best is None else emphasis(f"{spread(best)}, {best.method.title}", best, of_row)
-            line.append(text if best is None else linked(manifest, best, text))
-            values.append(math.nan if best is None else best.mean)
-        lines.append(line)
-        means.append(values)
+        of_row = cells[name]
+        found.append([of_row.get(method.name) for method in shown] + [_best_rule(of_row)] * ruled)
+        told = ["not run"] * len(shown) + ["-"] * ruled
+        for place, cell in enumerate(found[-1]):
+            if cell:
+                text = spread(cell) + (f", {cell.method.title}" if cell.method.kind == "rule" else "")
+                told[place] = linked(manifest, cell, emphasis(text, cell, of_row))
+        lines.append([manifest.row(name).title, *told])
+    means = [[cell.mean if cell and cell.main else math.nan for cell in row] for row in found]
     whole = [values for values in means if not any(map(math.isnan, values))]
     if len(whole) > 1:
-        columns = zip(*whole, strict=True)
-        average = [f"{sum(column) / len(whole):.{section.digits}f}" for column in columns]
+        average = [f"{sum(column) / len(whole):.{section.digits}f}" for column in zip(*whole, strict=True)]
         lines.append([f"*mean of the {len(whole)} that have all*", *average])
+    if section.baseline is not None:
+        place = [method.name for method in shown].index(section.baseline)
+        gaps = [
+            _mean_gap(column, [row[place] for row in found], section) for column in zip(*found, strict=True)
+        ]
+        title = shown[place].title
+        lines.append([f"*mean difference to {title}, of so many rows, on the splits that both have*", *gaps])
     titles = [method.title for method in shown] + ["best rule, in hindsight"] * ruled
     return table(["", *titles], lines)
+
+
+def _mean_gap(column: Sequence[Cell | None], base: Sequence[Cell | None], section: Section) -> str:
+    """How far a method is from the baseline: the mean over the rows that have both, and their number."""
+    pairs = [
+        (cell, other)
+        for cell, other in zip(column, base, strict=True)
+        if cell and other and cell is not other
+    ]
+    gaps = [gap.mean for cell, other in pairs if (gap := difference(cell, other))]
+    return f"{sum(gaps) / len(gaps):+.{section.digits}f} ({len(gaps)})" if gaps else "-"
 
 
 def _best_rule(of_row: dict[str, Cell]) -> Cell | None:

@@ -9,7 +9,7 @@ import torch
 
 from psgnn.console import progress
 from psgnn.datasets.families import FAMILIES, GROUPED, draw, draw_grouped
-from psgnn.errors import unknown_name
+from psgnn.errors import InputError, unknown_name
 from psgnn.graph import Adjacency, IntArray, Union
 from psgnn.nn.choices import Choice
 from psgnn.nn.context import context_columns, context_of
@@ -96,6 +96,8 @@ def make_corpus(
     for name in without:
         if name not in families:
             raise unknown_name("family", name, families)
+    if set(families) <= set(without):
+        raise InputError(f"--without leaves no family of graphs; keep one of {', '.join(families)}")
     wanted = [
         (place, family, i)
         for place, family in enumerate(families)

@@ -89,6 +89,7 @@ class _Pretraining:
         made = {"seed": seed, "graphs": graphs, "steps": steps, "without": sorted(without), "large": large}
         self.identity: dict[str, Any] = {"task": task, **made, "features": feature_definition()}
         self.optimizer = torch.optim.AdamW(self.model.parameters(), lr=LR, weight_decay=config.weight_decay)
+        self.whole = True  # weights and the number of the step belong together
 
     def _prepare(self, store: LessonStore, show_progress: bool) -> None:
         """Draw the graphs and measure them, or take what the store has of them."""
@@ -114,7 +115,7 @@ class _Pretraining:
         """Train until the last step and write the weights."""
         if (folder / f"{self.name}{SUFFIX}").exists():
             raise InputError(f"{folder} has the weights {self.name}; choose another --out or remove them")
-        state = open_run(folder, self.identity, self.model, self.optimizer)
+        state = open_run(folder, self.identity, self.model, self.optimizer, otherwise="choose another --out")
         about = {key: self.identity[key] for key in ("seed", "graphs", "large", "features")}
         store = LessonStore(folder if resumable else None, {"task": self.model.config.task, **about})
         self._prepare(store, show_progress)
@@ -123,19 +124,21 @@ class _Pretraining:
         saved = time.perf_counter()
         with Bar("pretraining", self.steps, show=show_progress) as bar:
             try:
+                self._check_if_due(state)
                 while state.epoch < self.steps:
-                    loss = self._step(state.epoch)
+                    state.loss = self._step(state.epoch)
                     state.epoch += 1
-                    if state.epoch % CHECK_EVERY == 0 or state.epoch == self.steps:
-                        state.history.append({"step": state.epoch, "loss": loss, **self.check()})
+                    self.whole = True
+                    self._check_if_due(state)
                     if state.epoch % 20 == 0:
                         known = state.history[-1]["auc"] if state.history else float("nan")
-                        bar.update(state.epoch, f"loss {loss:.3f}, AUC on other graphs {known:.4f}")
+                        bar.update(state.epoch, f"loss {state.loss:.3f}, AUC on other graphs {known:.4f}")
                     if time.perf_counter() - saved > CHECKPOINT_SECONDS:
                         self._save(folder, state)
                         saved = time.perf_counter()
             except KeyboardInterrupt:
-                self._save(folder, state)
+                if self.whole:  # halfway through a change of the weights the last checkpoint stands
+                    self._save(folder, state)
                 raise
         path = self._write(folder, state)
         store.clear()
@@ -170,6 +173,7 @@ class _Pretraining:
         total = loss + self._embedding_loss(rng)
         self.optimizer.zero_grad(set_to_none=True)
         total.backward()  # type: ignore[no-untyped-call]
+        self.whole = False
         self.optimizer.step()
         return float(loss.detach())
 
@@ -180,6 +184,13 @@ class _Pretraining:
         some = torch.from_numpy(rng.permutation(lesson.labels.numel())[:EMBEDDED])
         embedded = self.model.embedded(lesson.view, lesson.choice, lesson.pairs[:, some])
         return binary_cross_entropy_with_logits(self.model.embedding_decoder(*embedded), lesson.labels[some])
+
+    def _check_if_due(self, state: State) -> None:
+        """Every some steps, and after the last; a run that goes on may have been about to."""
+        due = state.epoch % CHECK_EVERY == 0 or state.epoch == self.steps
+        if state.epoch == 0 or not due or (state.history and state.history[-1]["step"] == state.epoch):
+            return
+        state.history.append({"step": state.epoch, "loss": state.loss, **self.check()})
 
     @torch.no_grad()
     def check(self) -> dict[str, float]:

@@ -14,6 +14,7 @@ from psgnn.heldout import HeldOut, part_of
 from psgnn.heuristics import HEURISTICS, score_pairs
 from psgnn.heuristics.rules import hops_between
 from psgnn.metrics import evaluate
+from psgnn.nn.config import ModelConfig
 from psgnn.report.names import shown_name
 from psgnn.results import Result
 
@@ -42,8 +43,13 @@ def score_histogram(result: Result, held_out: HeldOut | None) -> dict[str, Any]:
         "positives": np.histogram(clipped[positive], edges)[0],
         "negatives": np.histogram(clipped[~positive], edges)[0],
         "whole": held_out.whole,
-        "reliability": reliability(scores, positive, result.model.config.negatives),
+        "reliability": reliability(scores, positive, trained_negatives(result.model.config)),
     }
+
+
+def trained_negatives(config: ModelConfig) -> int:
+    """Negatives for each positive that the scores were learnt among; in pair classification there are as many."""
+    return config.negatives if config.task == "link" else 1
 
 
 def reliability(
