@@ -30,6 +30,7 @@ def test_hops_to_anchors_by_name(run: Run) -> None:
         (("--anchor-file", "none.txt"), "cannot read none.txt"),
         (("--anchor-file", "empty.txt"), "names no anchor"),
         (("--anchor-file", "strange.txt"), "no node 'z'"),
+        (("--anchor-file", "twice.txt"), "names 'a' twice; write every anchor once"),
         (("--method", "degre"), "did you mean 'degree'"),
         (("--engine", "spark", "--set", "x=1"), "Spark reads a Parquet edge list"),
         (("--engine", "spark", "--spark", "memory"), "--spark takes KEY=VALUE"),
@@ -39,6 +40,7 @@ def test_what_is_refused(run: Run, arguments: tuple[str, ...], message: str) -> 
     Path("g.csv").write_text("a,b\nb,c\n")
     Path("empty.txt").write_text("\n")
     Path("strange.txt").write_text("a\nz\n")
+    Path("twice.txt").write_text("\ufeffa\na\nb\n", encoding="utf-8")
     code, out, err = run("distances", "g.csv", "--out", "hops.csv", *arguments)
     assert (code, out) == (2, "")
     assert message in err

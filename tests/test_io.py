@@ -919,3 +919,19 @@ def test_a_header_that_names_no_node_is_pointed_out(tmp_path: Path) -> None:
     path = write(tmp_path / "pairs.csv", "wer,wen\na,b\n")
     with pytest.raises(InputError, match=r"no node 'wer'.*if this is a header"):
         read_pairs(path, NAMES)
+
+
+# --- numbers that stand for nodes
+
+
+def test_few_links_of_very_many_nodes_are_refused_in_time(tmp_path: Path) -> None:
+    """Names of two thousand million nodes would take all memory of the machine."""
+    mtx = tmp_path / "g.mtx"
+    mtx.write_text("%%MatrixMarket matrix coordinate pattern general\n2000000000 2000000000 1\n1 5\n")
+    npz = tmp_path / "g.npz"
+    np.savez(npz, edge_index=np.array([[5], [1_999_999_999]]))
+    for path in (mtx, npz):
+        with pytest.raises(
+            InputError, match="2000000000 nodes, for which this machine has too little memory"
+        ):
+            read_graph(path)

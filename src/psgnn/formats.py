@@ -22,12 +22,14 @@ from numba import njit
 from psgnn.errors import InputError
 from psgnn.graph import MAX_NODES, IntArray
 from psgnn.headers import Columns
+from psgnn.memory import need_room, physical_memory
 from psgnn.tables import Records, Table, decoded, decoding, read_bytes, read_table, tidied
 
 MATRIX_KEYS = ("net", "A", "adj", "adjacency", "network", "graph", "G", "W", "Problem")
 MTX_HEADER = re.compile(
     rb"%%MatrixMarket matrix (\w+) ([\w-]+) ([\w-]+)\n(?:(?:%.*)?\n)*(\d[\d ]*)\n", re.IGNORECASE
 )
+NAME_BYTES = 100  # of a node, its number as text in a list
 INTEGER = r"^(?:0|[1-9][0-9]*)$"  # 007 is a name, and keeps its zeros
 
 
@@ -297,6 +299,13 @@ def from_edge_index(edge_index: npt.NDArray[Any], num_nodes: int | None, origin:
 def _row_names(num_nodes: int, origin: str) -> list[str]:
     if num_nodes > MAX_NODES:
         raise InputError(f"{origin} has {num_nodes} nodes; at most {MAX_NODES} are supported")
+    needed = NAME_BYTES * num_nodes
+    if needed > physical_memory() // 2:
+        raise InputError(
+            f"{origin} has {num_nodes} nodes, for which this machine has too little memory; where few of them have "
+            "links, number those from 0 on, or write an edge list (CSV, Parquet)"
+        )
+    need_room(needed)
     return [str(i) for i in range(num_nodes)]
 
 

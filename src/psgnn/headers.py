@@ -71,11 +71,11 @@ def chosen_pair(header: Sequence[str], columns: Columns) -> tuple[int, int] | No
     names = [_plain(name) for name in header]
     found = []
     for column in columns:
-        if column in header and not column.isdigit():
+        if column in header and not column.isdecimal():
             found.append(list(header).index(column))
-        elif _plain(column) in names and not column.isdigit():
+        elif _plain(column) in names and not column.isdecimal():
             found.append(names.index(_plain(column)))
-        elif column.isdigit() and 1 <= int(column) <= len(header):
+        elif column.isdecimal() and 1 <= int(column) <= len(header):
             found.append(int(column) - 1)
         else:
             return None

@@ -22,6 +22,7 @@ SMALL = 2**20  # bytes that are not worth a file
 # Of the cap, columns in memory may use what brings the process to this share of it; the rest is for what comes and
 # goes. A result does not depend on it.
 SHARE = 0.5
+MOST = 2**60  # more is as good as no limit
 LEAST = 2**30  # what psgnn and its libraries reserve, most of it never used
 
 _cap: int | None = None
@@ -59,7 +60,7 @@ def parse_size(size: int | str) -> int:
     found = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([KMGT]?)I?B?", str(size).strip().upper())
     if not found or float(found[1]) == 0:
         raise InputError(f"'{size}' is no amount of memory; write it as 512M or 4G")
-    return int(float(found[1]) * UNITS.get(found[2], 1))
+    return min(int(float(found[1]) * UNITS.get(found[2], 1)), MOST)
 
 
 def describe(size: int) -> str:
@@ -75,6 +76,11 @@ def used_bytes() -> int:
         if found:
             return int(found[1]) * 1024
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss  # bytes on a Mac
+
+
+def physical_memory() -> int:
+    """Bytes that this machine has."""
+    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
 
 
 def need_room(size: int) -> None:

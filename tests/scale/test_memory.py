@@ -17,7 +17,7 @@ import psgnn
 from conftest import Run
 from psgnn import memory
 from psgnn.errors import InputError
-from psgnn.memory import describe, empty_columns, keep_columns, parse_size, save_columns
+from psgnn.memory import describe, empty_columns, keep_columns, limit_memory, parse_size, save_columns
 from psgnn.nn import build_model
 from psgnn.tables import ROW_BYTES
 from psgnn.tasks import LinkPrediction
@@ -42,6 +42,11 @@ def all_in_files(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[int]]:
 )
 def test_sizes(text: str | int, size: int) -> None:
     assert parse_size(text) == size
+
+
+def test_a_cap_beyond_all_memory_is_none() -> None:
+    limit_memory("9000000T")
+    limit_memory(None)
 
 
 @pytest.mark.parametrize("text", ["", "much", "-1G", "0", "4X", "G"])

@@ -119,6 +119,53 @@ def test_names_and_rules(spark: SparkSession, tmp_path: Path) -> None:
         pick_anchors(links, "load", 3)
 
 
+def test_names_may_have_dots_and_differ_in_capitals_alone(spark: SparkSession, tmp_path: Path) -> None:
+    from psgnn.distances.spark import hop_columns, read_links
+
+    names = ["anna.b@mail.org", "Anna.b@mail.org", "c`d", "alone", "too"]
+    links = read_links(spark, write(tmp_path / "e.parquet", np.array([[0, 1, 3], [1, 2, 4]]), names))
+    hop_columns(spark, links, names[:3], str(tmp_path / "out"))
+    found, hops, columns = read(tmp_path / "out")
+    assert columns == [f"to_{name}" for name in names[:3]]
+    told = dict(zip(found, hops.tolist(), strict=True))
+    assert [told[name] for name in names] == [[0, 1, 2], [1, 0, 1], [2, 1, 0], [-1, -1, -1], [-1, -1, -1]]
+
+
+def test_a_job_that_is_killed_at_the_end_goes_on_there(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from psgnn.distances import spark as engine
+
+    links = engine.read_links(spark, write(tmp_path / "e.parquet", np.array(nx.path_graph(5).edges).T))
+    out, seen = str(tmp_path / "below" / "out"), []
+
+    def note(level: int, reached: int) -> None:
+        seen.append(level)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(engine, "_move", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
+        with pytest.raises(KeyboardInterrupt):
+            engine.hop_columns(spark, links, [0], out, progress=note)
+    assert not Path(out).exists()
+    before = len(seen)
+    engine.hop_columns(spark, links, [0], out, progress=note)
+    assert len(seen) == before + 1  # that there is nothing more to reach
+    assert read(Path(out))[1][:, 0].tolist() == [0, 1, 2, 3, 4]
+    with monkeypatch.context() as patch:
+        patch.setattr(engine, "_move", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
+        with pytest.raises(KeyboardInterrupt):
+            engine.hop_columns(spark, links, [4], out, force=True)
+    assert read(Path(out))[2] == ["to_0"]  # what was to be replaced is still whole
+
+
+def test_links_without_an_end_are_refused(spark: SparkSession, tmp_path: Path) -> None:
+    from psgnn.distances.spark import read_links
+
+    pl.DataFrame({"source": [0, None, 2], "target": [1, 2, 3]}).write_parquet(tmp_path / "e.parquet")
+    with pytest.raises(InputError, match="has rows without a source or target; leave them out"):
+        read_links(spark, str(tmp_path / "e.parquet"))
+
+
 def test_an_interrupted_job_goes_on(spark: SparkSession, tmp_path: Path) -> None:
     from psgnn.distances.spark import hop_columns, read_links
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -107,12 +108,15 @@ def distances_command(
 
 def _names(path: Path) -> list[str]:
     try:
-        lines = path.read_text(encoding="utf-8").split("\n")
+        lines = path.read_text(encoding="utf-8-sig").split("\n")
     except (OSError, UnicodeDecodeError) as error:
         raise InputError(f"cannot read {path}: {getattr(error, 'strerror', None) or error}") from None
     names = [line.strip() for line in lines if line.strip()]
     if not names:
         raise InputError(f"{path} names no anchor; write one a line")
+    twice = [name for name, times in Counter(names).items() if times > 1]
+    if twice:
+        raise InputError(f"{path} names '{twice[0]}' twice; write every anchor once")
     return names
 
 
@@ -203,6 +207,6 @@ def _of_kind(names: list[str], kind: str) -> list[Any]:
     if kind == "string":
         return list(names)
     for name in names:
-        if not name.removeprefix("-").isdigit():
+        if not name.removeprefix("-").isdecimal():
             raise InputError(f"the graph has no node '{name}'; its nodes are integers")
     return [int(name) for name in names]

@@ -37,6 +37,8 @@ def run_app(app: Callable[..., Any]) -> NoReturn:
     except MemoryError:
         _fail_for_memory()
     except OSError as error:
+        if error.errno in (errno.ENAMETOOLONG, errno.ENOTDIR, errno.EISDIR, errno.EEXIST):
+            fail(f"{error.strerror}: {error.filename or 'path'}; choose another path")
         if error.errno not in (errno.ENOSPC, errno.EDQUOT, errno.EACCES, errno.EROFS):
             raise
         fail(f"{error.strerror}: {error.filename or 'output'}; free some space or choose another path")

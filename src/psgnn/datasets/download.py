@@ -189,7 +189,7 @@ def _transfer(url: str, part: Path, timeout: float) -> None:
     request = urllib.request.Request(url, headers={"User-Agent": "psgnn"})
     with urllib.request.urlopen(request, timeout=timeout) as response, part.open("xb") as out:
         length = response.headers.get("Content-Length")
-        total = int(length) if length and length.isdigit() else None
+        total = int(length) if length and length.isdecimal() else None
         received = 0
         with progress_bar(url.rpartition("/")[2], total, "bytes") as advance:
             while chunk := response.read(2**16):

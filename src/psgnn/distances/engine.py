@@ -23,6 +23,7 @@ from psgnn.distances.kernels import (
 )
 from psgnn.errors import InputError, check_integer
 from psgnn.graph import Adjacency, IntArray
+from psgnn.memory import physical_memory
 
 if TYPE_CHECKING:
     import torch
@@ -83,8 +84,7 @@ def check_nodes(nodes: npt.NDArray[Any], num_nodes: int, role: str) -> IntArray:
 
 def check_memory(needed: int, purpose: str) -> None:
     """Refuse a result that does not fit half of this machine's memory, instead of being killed over it."""
-    limit = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2
-    if needed > limit:
+    if needed > physical_memory() // 2:
         raise InputError(
             f"{purpose} need {needed / 2**30:.1f} GiB, more than half of this machine's memory; "
             "ask for fewer sources at a time"

@@ -34,7 +34,10 @@ def session(master: str | None = None, settings: dict[str, str] | None = None) -
     builder = SparkSession.builder.appName("psgnn distances")
     if master is not None:
         builder = builder.master(master)
-    builder = builder.config("spark.ui.showConsoleProgress", "false")
+    # Two anchors may differ in nothing but capitals, and a column is named after each.
+    builder = builder.config("spark.ui.showConsoleProgress", "false").config(
+        "spark.sql.caseSensitive", "true"
+    )
     for key, value in (settings or {}).items():
         builder = builder.config(key, value)
     try:
@@ -62,9 +65,10 @@ def read_links(spark: SparkSession, path: str, columns: Columns | None = None) -
     if pair is None or len(names) < 2:
         raise InputError(f"{path} has the columns {', '.join(names)}; name two of them with --columns")
     first, second = (F.col(f"`{names[i]}`") for i in pair)
-    one_way = table.select(first.alias("a"), second.alias("b")).where(
-        F.col("a").isNotNull() & F.col("b").isNotNull() & (F.col("a") != F.col("b"))
-    )
+    ends = table.select(first.alias("a"), second.alias("b"))
+    if ends.where(F.col("a").isNull() | F.col("b").isNull()).take(1):
+        raise InputError(f"{path} has rows without a {names[pair[0]]} or {names[pair[1]]}; leave them out")
+    one_way = ends.where(F.col("a") != F.col("b"))
     return one_way.unionByName(one_way.select(F.col("b").alias("a"), F.col("a").alias("b")))
 
 
@@ -138,14 +142,18 @@ def hop_columns(
         part = _new(spark.read.parquet(f"{levels}/{identity}/{at}"), words).withColumn("level", F.lit(at))
         found = part if found is None else found.unionByName(part)
     assert found is not None
-    hops = [
-        F.coalesce(F.max(F.when(_bit(F, j), F.col("level"))), F.lit(UNREACHABLE)).alias(f"to_{anchor}")
-        for j, anchor in enumerate(anchors)
-    ]
+    hops = [F.max(F.when(_bit(F, j), F.col("level"))).alias(f"hops{j}") for j in range(len(anchors))]
     nodes = links.select(F.col("a").alias("node")).distinct()
-    reached_nodes = found.groupBy("node").agg(*hops)
-    whole = nodes.join(reached_nodes, "node", "left").fillna(UNREACHABLE, subset=[f"to_{a}" for a in anchors])
-    whole.write.mode("overwrite").parquet(out)
+    whole = nodes.join(found.groupBy("node").agg(*hops), "node", "left").select(
+        "node",
+        *(
+            F.coalesce(F.col(f"hops{j}"), F.lit(UNREACHABLE)).alias(f"to_{anchor}")
+            for j, anchor in enumerate(anchors)
+        ),
+    )
+    # What is at its place is whole, and what is to be replaced stays until then.
+    whole.write.mode("overwrite").parquet(f"{levels}/{identity}/out")
+    _move(spark, f"{levels}/{identity}/out", out)
     _remove(spark, levels)
     links.unpersist()
     return level
@@ -234,6 +242,17 @@ def _exists(spark: SparkSession, path: str) -> bool:
 def _remove(spark: SparkSession, path: str) -> None:
     system, where = _path(spark, path)
     system.delete(where, True)
+
+
+def _move(spark: SparkSession, path: str, to: str) -> None:
+    """Put a folder at another place, instead of what is there."""
+    system, where = _path(spark, path)
+    _, place = _path(spark, to)
+    system.delete(place, True)
+    if place.getParent() is not None:
+        system.mkdirs(place.getParent())
+    if not system.rename(where, place):
+        raise InputError(f"Spark cannot move {path} to {to}; choose another --out")
 
 
 def _last_level(spark: SparkSession, levels: str, identity: str) -> int:

@@ -176,6 +176,6 @@ def _cells(manifest: Manifest) -> list[tuple[Row, MethodSpec]]:
 def parse_shard(text: str) -> tuple[int, int]:
     """``2/3`` as the second of three parts."""
     part, slash, parts = text.partition("/")
-    if not (slash and part.isdigit() and parts.isdigit() and 1 <= int(part) <= int(parts)):
+    if not (slash and part.isdecimal() and parts.isdecimal() and 1 <= int(part) <= int(parts)):
         raise InputError(f"--shard takes i/n with 1 <= i <= n, such as 1/2, found '{text}'")
     return int(part), int(parts)
