@@ -88,6 +88,26 @@ def test_embed_takes_another_graph(run: Run, my_run: Path, tmp_path: Path) -> No
     assert frame.drop("node").to_numpy() == pytest.approx(expected, rel=1e-5)
 
 
+def test_graphs_keep_their_numbers_where_some_were_left_out(run: Run, tmp_path: Path) -> None:
+    """The first graph has too few links to be split, so nothing is known of it."""
+    graphs = [psgnn.read_graph(graph) for graph in (nx.path_graph(2), barbell(), nx.path_graph(3), barbell())]
+    train(tmp_path / "run", graphs, anchors=2, hidden=8)
+    result = psgnn.load(tmp_path / "run")
+    assert result.numbers == (1, 3)
+    assert [len(names) for names in result.names_by_number] == [0, 18, 0, 18]
+    assert run("embed", "run", "-o", "e.parquet")[0] == 0
+    assert pl.read_parquet("e.parquet")["graph"].to_list() == [1] * 18 + [3] * 18
+    Path("pairs.csv").write_text("3:0,3:9\n1:2,1:11\n")
+    assert run("predict", "run", "--pairs", "pairs.csv", "-o", "p.csv")[0] == 0
+    assert pl.read_csv("p.csv")["graph"].to_list() == [3, 1]
+    Path("pairs.csv").write_text("0:0,0:1\n")
+    check_failure(run("predict", "run", "--pairs", "pairs.csv"), "no node '0:0'")
+    assert result.on(graphs[1:2]).names_by_number == [[str(v) for v in range(18)]]
+    record = json.loads((tmp_path / "run" / "record.json").read_text())
+    (tmp_path / "run" / "record.json").write_text(json.dumps({**record, "graph_numbers": [3, 1]}))
+    check_failure(run("embed", "run", "-o", "x.csv"), "the record has no numbers of the graphs")
+
+
 def test_embed_of_several_graphs_says_which(run: Run, tmp_path: Path) -> None:
     graphs = [psgnn.read_graph(nx.relabel_nodes(barbell(), str)) for _ in range(2)]
     train(tmp_path / "two", graphs, "gcn")

@@ -21,6 +21,8 @@ from psgnn.nn.models import PAIR_BLOCK, PositionModel, model_of
 from psgnn.nn.view import View, view_of
 from psgnn.notebook import html_line, html_table, shortened
 
+MOST_GRAPHS = 10_000_000  # that a run could have been given
+
 
 @dataclass(eq=False)
 class Result:
@@ -31,7 +33,8 @@ class Result:
     them and they are at most 1000: union ids, lists of them for P-GNN's sets); ``anchors`` the union ids of each
     graph's anchors (sets of them for P-GNN); ``embedding_test`` the test metrics of the embeddings' own distance, where
     pairs are scored by more than that; ``hidden`` the links ``[2, H]`` of the graphs that the model was not shown;
-    ``others`` the same model seen from other anchors, whose scores are averaged with its own.
+    ``others`` the same model seen from other anchors, whose scores are averaged with its own; ``numbers`` those of the
+    graphs among all that were given, where some could not be split and are not here, else nothing.
     """
 
     model: PositionModel
@@ -45,6 +48,15 @@ class Result:
     embedding_test: dict[str, float] | None = None
     hidden: torch.Tensor = field(default_factory=lambda: torch.zeros(2, 0, dtype=torch.long))
     others: tuple[Result, ...] = ()
+    numbers: tuple[int, ...] = ()
+
+    @property
+    def names_by_number(self) -> list[list[str]]:
+        """The names of the nodes of every graph that was given; none of those that are not here."""
+        if not self.numbers:
+            return self.node_names
+        here = dict(zip(self.numbers, self.node_names, strict=True))
+        return [here.get(number, []) for number in range(max(self.numbers) + 1)]
 
     @property
     def anchors(self) -> list[Any] | None:
@@ -104,7 +116,9 @@ class Result:
         """The trained model on other graphs, with anchors that it picks there; the metrics stay those of training."""
         view, choice = self._elsewhere(graphs)
         nothing = torch.zeros(2, 0, dtype=torch.long)
-        return replace(self, view=view, choice=choice, node_names=names_of(graphs), hidden=nothing, others=())
+        return replace(
+            self, view=view, choice=choice, node_names=names_of(graphs), hidden=nothing, others=(), numbers=()
+        )
 
     def _repr_html_(self) -> str:
         """Metrics, settings and the names of the anchors, for notebooks; names are escaped."""
@@ -178,12 +192,13 @@ def load(run_dir: str | Path) -> Result:
         _check_weights(config, weights)
         model = model_of(config)
         model.load_state_dict(weights)
-        metrics = _checked_metrics(record)
+        metrics, numbers = _checked_metrics(record), _checked_numbers(record, len(names))
     # What torch raises depends on what is wrong, and settings can be anything.
     except (RuntimeError, KeyError, TypeError, ValueError, OverflowError, MemoryError) as error:
         reason = " ".join(str(error).split())[:150]
         raise InputError(f"{folder}: the weights do not fit the settings ({reason}); train again") from None
-    return Result(model, view, choice, *metrics, record, names, record.get("embedding_test"), hidden)
+    embedding_test = record.get("embedding_test")
+    return Result(model, view, choice, *metrics, record, names, embedding_test, hidden, numbers=numbers)
 
 
 def _check_weights(config: ModelConfig, weights: dict[str, torch.Tensor]) -> None:
@@ -214,3 +229,11 @@ def _checked_metrics(
     if not all(isinstance(entry, dict) for entry in history):
         raise ValueError("the record has no history")
     return val, test, history
+
+
+def _checked_numbers(record: dict[str, Any], graphs: int) -> tuple[int, ...]:
+    numbers = tuple(record.get("graph_numbers", ()))
+    rising = all(isinstance(number, int) for number in numbers) and list(numbers) == sorted(set(numbers))
+    if numbers and not (rising and numbers[0] >= 0 and len(numbers) == graphs and numbers[-1] < MOST_GRAPHS):
+        raise ValueError("the record has no numbers of the graphs")
+    return numbers

@@ -349,7 +349,7 @@ class _Trainer:
         names = names_of(self.task.graphs)
         result = Result(
             self.model, self.view, state.best_choice, val, test, state.history, {}, names, embedding_test,
-            _hidden_links(self.task),
+            _hidden_links(self.task), numbers=tuple(self.task.kept) if self.task.dropped else (),
         )  # fmt: skip
         result.record.update(self._record(state, result))
         if folder is not None and self.team.leads:
@@ -370,6 +370,7 @@ class _Trainer:
             "embedding_test": result.embedding_test,
             "history": state.history,
             "anchors": result.anchors,
+            "graph_numbers": result.numbers,
             "task": {
                 "name": self.task.name,
                 "negatives": self.task.negatives,

@@ -64,7 +64,7 @@ def embed_command(
     )
     embeddings = result.embed(show_progress=not quiet)
     check_numbers(embeddings, run)
-    write_embeddings(out, result.node_names, embeddings, force=force)
+    write_embeddings(out, result.names_by_number, embeddings, force=force)
     nodes, dimensions = embeddings.shape
     if as_json:
         sizes = {"graphs": len(result.node_names), "nodes": nodes, "dimensions": dimensions}

@@ -92,14 +92,14 @@ def predict_command(
     if pairs is not None:
         import torch
 
-        asked = torch.from_numpy(read_pairs(pairs, *result.node_names))
+        asked = torch.from_numpy(read_pairs(pairs, *result.names_by_number))
         scores = result.score(asked, show_progress=not quiet)
     else:
         asked, scores = top_links(result, top or 1, seed=seed, show_progress=not quiet)
     check_numbers(scores, run)
     if out is not None:
-        write_pairs(out, result.node_names, asked, scores, force=force)
-    table = pair_columns(result.node_names, asked, scores)
+        write_pairs(out, result.names_by_number, asked, scores, force=force)
+    table = pair_columns(result.names_by_number, asked, scores)
     count = int(scores.numel())
     if as_json:
         about = {"run": str(run), "graph": graph, "out": None if out is None else str(out), "count": count}
