@@ -80,7 +80,8 @@ def reproduce_command(
             f"name an experiment: {', '.join(manifest_names(place))} or all (--list describes them)"
         )
     if from_records:
-        _check_alone(dry_run, seeds, only, methods, jobs, force, storage, shard)
+        _check_unused({"--dry-run": dry_run, "--seeds": seeds, "--only": only, "--methods": methods, "--jobs": jobs,
+                       "--force": force, "--storage": storage, "--shard": shard != "1/1"})  # fmt: skip
     part = parse_shard(shard)
     documents: list[dict[str, Any]] = []
     failed = 0
@@ -123,19 +124,8 @@ def reproduce_command(
         raise typer.Exit(1)
 
 
-def _check_alone(
-    dry_run: bool,
-    seeds: int | None,
-    only: str | None,
-    methods: str | None,
-    jobs: int | None,
-    force: bool,
-    storage: str | None,
-    shard: str,
-) -> None:
+def _check_unused(given: dict[str, Any]) -> None:
     """Tables of all records need no choice of runs; an option that would change nothing is a mistake."""
-    given = {"--dry-run": dry_run, "--seeds": seeds, "--only": only, "--methods": methods, "--jobs": jobs,
-             "--force": force, "--storage": storage, "--shard": shard != "1/1"}  # fmt: skip
     for option, value in given.items():
         if value:
             raise InputError(f"--from-records makes the tables of all that is recorded; leave out {option}")
