@@ -237,6 +237,21 @@ def test_symmetry_is_broken_by_an_anchor_beside_the_axis(recorded: Path) -> None
     assert kinds == [3, 3, 5]
 
 
+def test_figures_are_of_the_data_that_runs_were_asked_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = []
+
+    def load(name: str, root: Path | None, **options: Any) -> Any:
+        asked.append(root)
+        return load_dataset(name, None, **options)
+
+    monkeypatch.setattr("psgnn.datasets.load_dataset", load)
+    manifest = manifest_of(tmp_path, "coverage")
+    figures.write_figures(load_manifest(manifest.name, manifest.folder, tmp_path / "mine"))
+    assert asked == [tmp_path / "mine"]
+
+
 def test_coverage_counts_the_anchors_within_reach(recorded: Path) -> None:
     figure = drawn(recorded, "coverage")
     grid = nx.convert_node_labels_to_integers(nx.grid_2d_graph(6, 7))

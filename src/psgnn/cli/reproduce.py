@@ -86,7 +86,7 @@ def reproduce_command(
     documents: list[dict[str, Any]] = []
     failed = 0
     manifests = [
-        load_manifest(name, place) for name in (manifest_names(place) if table == "all" else [table])
+        load_manifest(name, place, root) for name in (manifest_names(place) if table == "all" else [table])
     ]
     # What is drawn of another experiment's records comes after it.
     manifests.sort(key=lambda each: any(figure.of for figure in each.figures))

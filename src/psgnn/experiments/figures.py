@@ -96,7 +96,9 @@ def _graph(manifest: Manifest, cell: Cell) -> Data:
     from psgnn.compare import make_task
 
     row, record = cell.row, _first(cell)
-    task = make_task(_load(row.dataset, row.dataset_options), row.task, record["seed"], **row.task_options)
+    task = make_task(
+        _load(manifest, row.dataset, row.dataset_options), row.task, record["seed"], **row.task_options
+    )
     if task.digest[:16] != record.get("split"):
         raise InputError(
             f"{_file(manifest, cell)}: seed {record['seed']} is of another split than today's; "
@@ -105,10 +107,10 @@ def _graph(manifest: Manifest, cell: Cell) -> Data:
     return task.graphs[0]
 
 
-def _load(dataset: str, options: Mapping[str, Any]) -> list[Data]:
+def _load(manifest: Manifest, dataset: str, options: Mapping[str, Any]) -> list[Data]:
     from psgnn.datasets import load_dataset
 
-    return load_dataset(dataset, None, **options)
+    return load_dataset(dataset, manifest.data, **options)
 
 
 def _places(dataset: str, options: Mapping[str, Any]) -> Places | None:
@@ -174,7 +176,7 @@ def draw_coverage(figure: CoverageFigure, manifest: Manifest) -> Figure:
     from psgnn.anchors import select_anchors
     from psgnn.plot import plot_coverage
 
-    graph = _load(figure.dataset, figure.dataset_options)[0]
+    graph = _load(manifest, figure.dataset, figure.dataset_options)[0]
     sets = {
         panel.title: select_anchors(graph, panel.rule, figure.anchors, figure.seed) for panel in figure.panels
     }
@@ -193,7 +195,9 @@ def draw_size(figure: SizeFigure, manifest: Manifest) -> Figure:
         lines = panels[panel.title] = {}
         for name in panel.rows:
             row = source.row(name)
-            nodes = sum(int(graph.num_nodes or 0) for graph in _load(row.dataset, row.dataset_options))
+            nodes = sum(
+                int(graph.num_nodes or 0) for graph in _load(manifest, row.dataset, row.dataset_options)
+            )
             for cell in cells[name].values():
                 lines.setdefault(cell.method.title, []).append(_point(source, cell, nodes))
     return plot_sizes(panels)

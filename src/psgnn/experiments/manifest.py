@@ -158,10 +158,11 @@ class Section(_Strict):
 
 
 class Manifest(_Strict):
-    """An experiment. ``name`` and ``folder`` come from the path of its file."""
+    """An experiment. ``name`` and ``folder`` come from the path of its file, ``data`` from whoever asks for it."""
 
     name: str
     folder: Path
+    data: Path | None = None  # where datasets are
     title: str
     text: str = ""
     page: str | None = None  # the document that shows it, relative to the folder
@@ -259,13 +260,13 @@ def manifest_names(folder: Path) -> list[str]:
     return sorted(path.stem for path in folder.glob("*.toml"))
 
 
-def load_manifest(name: str, folder: Path) -> Manifest:
+def load_manifest(name: str, folder: Path, data: Path | None = None) -> Manifest:
     """The experiment of that name; what is wrong with its file is told in one line."""
     if name not in manifest_names(folder):
         raise unknown_name("experiment", name, [*manifest_names(folder), "all"])
     path = folder / f"{name}.toml"
     try:
-        manifest = Manifest.model_validate({**_content(path), "name": name, "folder": folder})
+        manifest = Manifest.model_validate({**_content(path), "name": name, "folder": folder, "data": data})
         _check(manifest)
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise InputError(f"{path} is not TOML: {' '.join(str(error).split())}") from None
