@@ -42,7 +42,7 @@ def open_run(
     optimizer: torch.optim.Optimizer,
     *,
     beside: bool = False,
-    otherwise: str = "choose another --out, or pass --force to replace it",
+    otherwise: str = "choose another --out or pass --force to replace it",
 ) -> State:
     """A new run, or the state of one that was interrupted; its `identity` has to be equal to be resumed.
 
