@@ -330,7 +330,9 @@ def test_every_picker_takes_k_per_graph_and_is_fixed_in_evaluation(name: str, k:
     from psgnn.nn.models import model_of
 
     view = three_views()
-    options = {"picker": name, "anchors": k, "encoder": "layers", "decoder": "dot"}
+    options: dict[str, Any] = {"picker": name, "encoder": "layers", "decoder": "dot"}
+    if name != "random-sets":  # of which there are log^2 N whatever is asked
+        options["anchors"] = k
     model = model_of(make_config("psgnn", "pair", 1, "best", 0, **options)).eval()
     picks = [model.pick(view) for _ in range(2)]
     assert picks[0] is not None
