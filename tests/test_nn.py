@@ -89,6 +89,34 @@ def test_fused_messages_and_their_gradients(far: bool, multiply: bool, reads: bo
     assert torch.allclose(fused(*leaves.values()), dense)
 
 
+@pytest.mark.parametrize("form", ["own", "sum", "product"])
+@pytest.mark.parametrize("reads", [False, True])
+@pytest.mark.parametrize("width", [1, 16, 37, 64])
+def test_messages_of_rows_as_wide_as_vectors(form: str, reads: bool, width: int) -> None:
+    """Many nodes add to few rows, so an addition that does not wait for the one before it is seen."""
+    generator = torch.Generator().manual_seed(width)
+    rows = {"table": 3, "base": 40, "far": 4}
+    leaves = {key: torch.randn(n, width, generator=generator, requires_grad=True) for key, n in rows.items()}
+    leaves["weight"] = torch.rand(2, 6, generator=generator, requires_grad=True)
+    if reads:
+        leaves["readout"] = torch.randn(width, generator=generator, requires_grad=True)
+    near, who = (torch.randint(n, (40, 6), generator=generator, dtype=torch.int32) for n in (3, 4))
+    if form == "own":
+        del leaves["far"]
+    used: dict[str, Any] = {
+        **leaves,
+        "near": near,
+        "graph": torch.arange(40) // 20,
+        "multiply": form == "product",
+    }
+    fused = anchor_messages(**used, who=None if form == "own" else who)
+    dense = dense_messages(**({"far": torch.empty(0, 0), "readout": torch.empty(0)} | used), who=who)
+    torch.testing.assert_close(fused, dense, rtol=1e-4, atol=1e-5)
+    slope = torch.randn(dense.shape, generator=generator)
+    ours, theirs = (torch.autograd.grad(out, list(leaves.values()), slope) for out in (fused, dense))
+    torch.testing.assert_close(ours, theirs, rtol=1e-4, atol=1e-4)
+
+
 @pytest.mark.parametrize("reads", [False, True])
 def test_padding_is_passed_over_with_the_same_gradients(reads: bool) -> None:
     arguments = message_arguments(far=True)

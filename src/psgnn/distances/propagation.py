@@ -12,7 +12,7 @@ from numba import njit
 from psgnn.distances.engine import num_threads, run_threads
 from psgnn.errors import InputError
 from psgnn.graph import Adjacency, IntArray
-from psgnn.intrinsics import AHEAD, prefetch
+from psgnn.intrinsics import AHEAD, add, given, prefetch
 
 Floats = npt.NDArray[np.float32]
 LINE = 16  # numbers in a line of the processor's cache
@@ -30,39 +30,39 @@ def _spread_rows(
     last: int,
 ) -> None:
     """Rows ``first:last`` of ``y = diag(outward) A diag(inward) x``; an isolated node keeps its row."""
-    flat, final = x.reshape(x.size), indices.size - 1
+    final, width = indices.size - 1, x.shape[1]
     for v in range(first, last):
         row = y[v]
         if indptr[v] == indptr[v + 1]:
-            for k in range(row.size):  # an assignment of slices takes seconds to compile
+            for k in range(width):  # an assignment of slices takes seconds to compile
                 row[k] = x[v, k]
             continue
-        for k in range(row.size):
+        for k in range(width):
             row[k] = 0.0
         for i in range(indptr[v], indptr[v + 1]):
-            ahead = row.size * np.int64(indices[min(i + AHEAD, final)])
-            prefetch(flat, ahead)
-            prefetch(flat, ahead + LINE)
-            w = indices[i]
-            for k in range(row.size):
-                row[k] += inward[w] * x[w, k]
-        for k in range(row.size):
+            ahead = width * np.int64(indices[min(i + AHEAD, final)])
+            prefetch(x, ahead)
+            prefetch(x, ahead + LINE)
+            share, there = inward[indices[i]], width * np.int64(indices[i])
+            for k in range(width):
+                add(y, v * width + k, share * given(x, there + k), 1)
+        for k in range(width):
             row[k] *= outward[v]
 
 
 @njit(cache=True, nogil=True, fastmath=True)
 def _add_neighbours(
-    indptr: npt.NDArray[np.int64], indices: npt.NDArray[np.int32], x: Floats, v: int, row: Floats
+    indptr: npt.NDArray[np.int64], indices: npt.NDArray[np.int32], x: Floats, v: int, y: Floats
 ) -> None:
-    """Add the rows of x of the neighbours of v to a row."""
-    flat, final = x.reshape(x.size), indices.size - 1
+    """Add the rows of x of the neighbours of v to its row of y, another array."""
+    final, width = indices.size - 1, x.shape[1]
     for i in range(indptr[v], indptr[v + 1]):
-        ahead = row.size * np.int64(indices[min(i + AHEAD, final)])
-        prefetch(flat, ahead)
-        prefetch(flat, ahead + LINE)
-        w = indices[i]
-        for k in range(row.size):
-            row[k] += x[w, k]
+        ahead = width * np.int64(indices[min(i + AHEAD, final)])
+        prefetch(x, ahead)
+        prefetch(x, ahead + LINE)
+        there = width * np.int64(indices[i])
+        for k in range(width):
+            add(y, v * width + k, given(x, there + k), 1)
 
 
 @njit(cache=True, nogil=True, fastmath=True)
@@ -87,7 +87,7 @@ def _walk_rows(
         else:
             for k in range(row.size):
                 row[k] = 0.0
-        _add_neighbours(indptr, indices, shares, v, row)
+        _add_neighbours(indptr, indices, shares, v, y)
         for j in range(weights.size):
             for k in range(row.size):
                 sums[j, v, k] += weights[j] * row[k]
@@ -112,7 +112,7 @@ def _smooth_rows(
         row = y[v]
         for k in range(row.size):
             row[k] = everywhere[k]
-        _add_neighbours(indptr, indices, x, v, row)
+        _add_neighbours(indptr, indices, x, v, y)
         for k in range(row.size):
             row[k] = kept * x[v, k] + weights[v] * row[k]
 

@@ -9,8 +9,9 @@ pre-activation of node v and anchor k is
     table[near[v, k]] + term[who[v, k]] + base[v]
     table[near[v, k]] * factor[who[v, k]] + base[v]
 
-What is not there is None: numba compiles every form for itself, and only a loop over R without choices becomes vector
-code. Rows of anchors are in random places; that of the anchor `NEXT` ones ahead is sent for.
+What is not there is None: numba compiles every form for itself, without the choices. Rows begin at ``row * R`` of
+their array. Arrays that are added to share no memory, and saying so makes the short loops over R several times as fast
+(`psgnn.intrinsics.add`). Rows of anchors are in random places; that of the anchor `NEXT` ones ahead is sent for.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ import numpy as np
 import numpy.typing as npt
 from numba import njit
 
-from psgnn.intrinsics import prefetch
+from psgnn.intrinsics import add, given, prefetch
 
 Floats = npt.NDArray[Any]
 Ids = npt.NDArray[np.int32]
@@ -29,31 +30,19 @@ Graphs = npt.NDArray[np.int64]
 
 NEXT = 2
 LINE = 16  # numbers that come from memory together
+OWN, TABLE, ANCHOR, READOUT = 1, 2, 3, 4  # what is added to
 
 
-@njit(cache=True, nogil=True, fastmath=True, inline="always")
-def _add_active(
-    w: float,
-    step: Floats,
-    own: Floats,
-    term: Floats | None,
-    factor: Floats | None,
-    anchor: int,
-    out: Floats,
-) -> None:
-    """``out += w relu(pre)`` of one node and anchor."""
-    zero = own.dtype.type(0)
+@njit(cache=True, nogil=True, fastmath=True)
+def _pre(
+    table: Floats, step: int, base: Floats, own: int, term: Floats | None, factor: Floats | None, anchor: int
+) -> float:
+    """One number of a pre-activation, from the places of its parts."""
     if factor is not None:
-        other = factor[anchor]
-        for r in range(own.size):
-            out[r] += w * max(step[r] * other[r] + own[r], zero)
-    elif term is not None:
-        other = term[anchor]
-        for r in range(own.size):
-            out[r] += w * max(step[r] + other[r] + own[r], zero)
-    else:
-        for r in range(own.size):
-            out[r] += w * max(step[r] + own[r], zero)
+        return given(table, step) * given(factor, anchor) + given(base, own)  # type: ignore[no-any-return]
+    if term is not None:
+        return given(table, step) + given(term, anchor) + given(base, own)  # type: ignore[no-any-return]
+    return given(table, step) + given(base, own)  # type: ignore[no-any-return]
 
 
 @njit(cache=True, nogil=True, fastmath=True)
@@ -62,15 +51,21 @@ def pool_forward(
     weight: Floats, graph: Graphs, first: int, last: int, out: Floats,
 ) -> None:  # fmt: skip
     """``out[v] = sum_k weight[graph[v], k] relu(pre[v, k])``, ``[N, R]``, for the rows given."""
+    zero, width = base.dtype.type(0), base.shape[1]
     for v in range(first, last):
         out[v] = 0
+        own = v * width
         for k in range(near.shape[1]):
-            w, anchor = weight[graph[v], k], 0 if who is None else who[v, k]
             if factor is not None and who is not None and k + NEXT < near.shape[1]:
-                for r in range(0, base.shape[1], LINE):
-                    prefetch(factor, who[v, k + NEXT] * base.shape[1] + r)
-            if w != 0:
-                _add_active(w, table[near[v, k]], base[v], term, factor, anchor, out[v])
+                for r in range(0, width, LINE):
+                    prefetch(factor, who[v, k + NEXT] * width + r)
+            w = weight[graph[v], k]
+            if w == 0:
+                continue
+            step, anchor = near[v, k] * width, 0 if who is None else who[v, k] * width
+            for r in range(width):
+                pre = _pre(table, step + r, base, own + r, term, factor, anchor + r)
+                add(out, own + r, w * max(pre, zero), OWN)
 
 
 @njit(cache=True, nogil=True, fastmath=True)
@@ -79,19 +74,17 @@ def read_forward(
     weight: Floats, graph: Graphs, readout: Floats, first: int, last: int, out: Floats,
 ) -> None:  # fmt: skip
     """``out[v, k] = weight[graph[v], k] (readout . relu(pre[v, k]))``, ``[N, K]``, for the rows given."""
-    active, one = np.empty_like(readout), base.dtype.type(1)
+    zero, width = base.dtype.type(0), base.shape[1]
     for v in range(first, last):
+        own = v * width
         for k in range(near.shape[1]):
-            if weight[graph[v], k] == 0:
-                out[v, k] = 0
-                continue
-            active[:] = 0
-            anchor = 0 if who is None else who[v, k]
-            _add_active(one, table[near[v, k]], base[v], term, factor, anchor, active)
-            total = base.dtype.type(0)
-            for r in range(readout.size):
-                total += readout[r] * active[r]
-            out[v, k] = weight[graph[v], k] * total
+            total, w = zero, weight[graph[v], k]
+            if w != 0:
+                step, anchor = near[v, k] * width, 0 if who is None else who[v, k] * width
+                for r in range(width):
+                    pre = _pre(table, step + r, base, own + r, term, factor, anchor + r)
+                    total += given(readout, r) * max(pre, zero)
+            out[v, k] = w * total
 
 
 @njit(cache=True, nogil=True, fastmath=True)
@@ -101,59 +94,34 @@ def backward(
     grad_table: Floats, grad_base: Floats, grad_anchor: Floats, grad_weight: Floats, grad_readout: Floats | None,
 ) -> None:  # fmt: skip
     """Gradients of `read_forward`, or without ``readout`` of `pool_forward`, added to those given."""
-    zero, grad_own = base.dtype.type(0), np.empty(base.shape[1], base.dtype)
+    zero, one, width = base.dtype.type(0), base.dtype.type(1), base.shape[1]
     for v in range(first, last):
-        g, own = graph[v], base[v]
-        grad_own[:] = 0
+        g, own = graph[v], v * width
         for k in range(near.shape[1]):
+            if factor is not None and who is not None and k + NEXT < near.shape[1]:
+                for r in range(0, width, LINE):
+                    prefetch(factor, who[v, k + NEXT] * width + r)
+                    prefetch(grad_anchor, who[v, k + NEXT] * width + r)
             w = weight[g, k]
             if w == 0:
                 continue
-            if factor is not None and who is not None and k + NEXT < near.shape[1]:
-                for r in range(0, base.shape[1], LINE):
-                    prefetch(factor, who[v, k + NEXT] * base.shape[1] + r)
-                    prefetch(grad_anchor, who[v, k + NEXT] * base.shape[1] + r)
-            step, grad_step = table[near[v, k]], grad_table[near[v, k]]
-            anchor = 0 if who is None else who[v, k]
-            if readout is None:
-                scale, slope = base.dtype.type(1), grad_out[v]
-            else:
-                scale, slope = grad_out[v, k], readout
+            step, anchor = near[v, k] * width, 0 if who is None else who[v, k] * width
+            scale = one if readout is None else grad_out[v, k]
             total, push = zero, w * scale
-            if factor is not None:
-                other, grad_other = factor[anchor], grad_anchor[anchor]
-                for r in range(grad_own.size):
-                    pre = step[r] * other[r] + own[r]
-                    active = max(pre, zero)
-                    total += slope[r] * active
-                    if grad_readout is not None:
-                        grad_readout[r] += push * active
-                    passed = push * slope[r] if pre > 0 else zero
-                    grad_own[r] += passed
-                    grad_step[r] += passed * other[r]
-                    grad_other[r] += passed * step[r]
-            elif term is not None:
-                other, grad_other = term[anchor], grad_anchor[anchor]
-                for r in range(grad_own.size):
-                    pre = step[r] + other[r] + own[r]
-                    active = max(pre, zero)
-                    total += slope[r] * active
-                    if grad_readout is not None:
-                        grad_readout[r] += push * active
-                    passed = push * slope[r] if pre > 0 else zero
-                    grad_own[r] += passed
-                    grad_step[r] += passed
-                    grad_other[r] += passed
-            else:
-                for r in range(grad_own.size):
-                    pre = step[r] + own[r]
-                    active = max(pre, zero)
-                    total += slope[r] * active
-                    if grad_readout is not None:
-                        grad_readout[r] += push * active
-                    passed = push * slope[r] if pre > 0 else zero
-                    grad_own[r] += passed
-                    grad_step[r] += passed
+            for r in range(width):
+                pre = _pre(table, step + r, base, own + r, term, factor, anchor + r)
+                slope = given(grad_out, own + r) if readout is None else given(readout, r)
+                active = max(pre, zero)
+                passed = push * slope if pre > 0 else zero
+                total += slope * active
+                add(grad_base, own + r, passed, OWN)
+                if grad_readout is not None:
+                    add(grad_readout, r, push * active, READOUT)
+                if factor is not None:
+                    add(grad_table, step + r, passed * given(factor, anchor + r), TABLE)
+                    add(grad_anchor, anchor + r, passed * given(table, step + r), ANCHOR)
+                else:
+                    add(grad_table, step + r, passed, TABLE)
+                if term is not None:
+                    add(grad_anchor, anchor + r, passed, ANCHOR)
             grad_weight[g, k] += scale * total
-        for r in range(grad_own.size):
-            grad_base[v, r] += grad_own[r]

@@ -14,6 +14,7 @@ from numba import njit
 
 from psgnn.distances.engine import run_threads
 from psgnn.graph import Adjacency
+from psgnn.intrinsics import add, given
 from psgnn.nn.messages import row_blocks
 
 Floats = npt.NDArray[Any]
@@ -117,13 +118,13 @@ def sum_rows(
     out: Floats,
 ) -> None:
     """``out[v]``, for the rows given, is the sum of ``x`` over the neighbours of v."""
+    width = x.shape[1]
     for v in range(first, last):
-        total = out[v]
-        total[:] = 0
+        out[v] = 0
         for e in range(indptr[v], indptr[v + 1]):
-            row = x[indices[e]]
-            for r in range(total.size):
-                total[r] += row[r]
+            there, here = indices[e] * width, v * width
+            for r in range(width):
+                add(out, here + r, given(x, there + r), 1)
 
 
 @njit(cache=True, nogil=True, fastmath=True)
@@ -131,12 +132,13 @@ def sum_weighted(
     indptr: npt.NDArray[np.int64], indices: npt.NDArray[np.int32], weight: Floats, x: Floats, out: Floats
 ) -> None:
     """``out[v, h] += sum_e weight[e, h] x[indices[e], h]``."""
+    heads, width = x.shape[1], x.shape[2]
     for v in range(x.shape[0]):
         for e in range(indptr[v], indptr[v + 1]):
-            for h in range(x.shape[1]):
-                w, row, total = weight[e, h], x[indices[e], h], out[v, h]
-                for r in range(total.size):
-                    total[r] += w * row[r]
+            for h in range(heads):
+                w, there, here = weight[e, h], (indices[e] * heads + h) * width, (v * heads + h) * width
+                for r in range(width):
+                    add(out, here + r, w * given(x, there + r), 1)
 
 
 @njit(cache=True, nogil=True, fastmath=True)
@@ -145,14 +147,16 @@ def sum_weighted_backward(
     grad_weight: Floats, grad_x: Floats,
 ) -> None:  # fmt: skip
     """Gradients of `sum_weighted`; that of x is added to what is given."""
+    heads, width = x.shape[1], x.shape[2]
     for v in range(x.shape[0]):
         for e in range(indptr[v], indptr[v + 1]):
-            for h in range(x.shape[1]):
-                w, row, slope, total = weight[e, h], x[indices[e], h], grad[v, h], grad_x[indices[e], h]
+            for h in range(heads):
+                w, there, here = weight[e, h], (indices[e] * heads + h) * width, (v * heads + h) * width
                 dot = x.dtype.type(0)
-                for r in range(row.size):
-                    dot += slope[r] * row[r]
-                    total[r] += w * slope[r]
+                for r in range(width):
+                    slope = given(grad, here + r)
+                    dot += slope * given(x, there + r)
+                    add(grad_x, there + r, w * slope, 1)
                 grad_weight[e, h] = dot
 
 
@@ -170,11 +174,10 @@ def dots(h: Floats, pairs: npt.NDArray[np.int64], out: Floats) -> None:
 @njit(cache=True, nogil=True, fastmath=True)
 def dots_backward(h: Floats, pairs: npt.NDArray[np.int64], grad: Floats, grad_h: Floats) -> None:
     """The gradient of `dots`, added to what is given."""
+    width = h.shape[1]
     for p in range(pairs.shape[1]):
-        u, v, slope = pairs[0, p], pairs[1, p], grad[p]
-        a, b = h[u], h[v]
-        grad_a, grad_b = grad_h[u], grad_h[v]
-        for r in range(a.size):
-            grad_a[r] += slope * b[r]
-        for r in range(a.size):
-            grad_b[r] += slope * a[r]
+        a, b, slope = pairs[0, p] * width, pairs[1, p] * width, grad[p]
+        for r in range(width):
+            add(grad_h, a + r, slope * given(h, b + r), 1)
+        for r in range(width):
+            add(grad_h, b + r, slope * given(h, a + r), 1)
