@@ -1,5 +1,8 @@
 from __future__ import annotations
 
+import math
+import threading
+
 import networkx as nx
 import numpy as np
 import pytest
@@ -330,3 +333,13 @@ def test_too_deep_for_a_byte_is_reported_by_both_kernels() -> None:
     for nodes in (np.array([0]), np.array([0, 1])):
         hops = np.empty((300, nodes.size), np.uint8)
         assert engine.fill_columns(adjacency, nodes, np.arange(nodes.size + 1), hops, 255, 254) == TOO_DEEP
+
+
+def test_kernels_keep_to_the_threads_they_are_given(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("os.sched_getaffinity", lambda process: {0, 1, 2, 3}, raising=False)
+    assert engine.num_threads() == 4
+    with engine.kernel_threads(1):
+        assert engine.num_threads() == 1
+        caller = threading.get_ident()
+        assert engine.run_threads(lambda piece: threading.get_ident(), range(4), math.inf) == 4 * [caller]
+    assert engine.num_threads() == 4

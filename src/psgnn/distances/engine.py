@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable
+import sys
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
@@ -32,6 +34,7 @@ Hops = npt.NDArray[np.int16]  # -1 = unreachable or beyond the cutoff
 CompactHops = npt.NDArray[Any]  # uint8 with 255 for -1, or int16 where a distance exceeds 254
 
 STEPS_WORTH_A_THREAD = 4e6
+_most_threads = sys.maxsize
 CACHE = 2**23  # bytes that stay in a core's cache, more or less
 QUEUE_LANES = 8  # lanes of one unit of work on graphs of large diameter
 _NO_SUMS: npt.NDArray[np.float64] = np.empty((0, 0))
@@ -92,8 +95,20 @@ def check_memory(needed: int, purpose: str) -> None:
 
 
 def num_threads() -> int:
-    """Cores that this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    """Threads that the kernels of this process may use: one a core, unless `kernel_threads` says otherwise."""
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return min(cores, _most_threads)
+
+
+@contextmanager
+def kernel_threads(most: int) -> Iterator[None]:
+    """At most so many threads for the kernels of this process, for one that shares its cores with others like it."""
+    global _most_threads
+    before, _most_threads = _most_threads, most
+    try:
+        yield
+    finally:
+        _most_threads = before
 
 
 def run_threads(work: Callable[[int], Any], pieces: Iterable[int], steps: float) -> list[Any]:

@@ -1,7 +1,7 @@
 """Make the runs that have no record yet, on several cores; what is finished is on disk at once.
 
-Every worker is a process with one thread of torch. A run that fails, even one that takes its worker with it, is
-reported at the end and stops no other.
+Every worker is a process with one thread, of torch and of our kernels. A run that fails, even one that takes its
+worker with it, is reported at the end and stops no other.
 """
 
 from __future__ import annotations
@@ -45,6 +45,7 @@ def execute(run: Run, root: str | None = None) -> dict[str, Any]:
     """Make one run: its test and validation metrics, its time, and what else the method tells."""
     from psgnn.compare import Method, measure
     from psgnn.devices import one_thread
+    from psgnn.distances.engine import kernel_threads
     from psgnn.runs import versions
 
     spec = run.method
@@ -53,7 +54,7 @@ def execute(run: Run, root: str | None = None) -> dict[str, Any]:
     if options.get("without") == "row":  # the family of graphs that the row asks about
         options["without"] = run.row.dataset_options["family"]
     method = Method(spec.of, spec.kind, preset=spec.preset, options=options, label=spec.title)
-    with one_thread():  # a core runs one worker
+    with one_thread(), kernel_threads(1):  # a core runs one worker
         measured = measure(method, task, run.seed, trace=spec.trace)
     kept = {name: version for name, version in versions().items() if name in ("psgnn", "torch", "numpy")}
     if spec.trace:
@@ -67,13 +68,14 @@ def validate(run: Run, root: str | None = None) -> dict[str, Any]:
     ``seconds`` are those of the processor: trials of a search are many, and often share it with other work.
     """
     from psgnn.devices import one_thread
+    from psgnn.distances.engine import kernel_threads
     from psgnn.nn import build_model
     from psgnn.training import fit
 
     blind = _task(run.row.model_dump_json(), run.seed, root).blind()
     start = time.process_time()
     spec = run.method
-    with one_thread():
+    with one_thread(), kernel_threads(1):
         result = fit(build_model(spec.of, blind, spec.preset, run.seed, **spec.options), blind, seed=run.seed)
     return {
         "val": result.val[run.row.metric],
