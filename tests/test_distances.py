@@ -9,6 +9,7 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
+from numba.core.errors import TypingError
 
 import psgnn.distances.engine as engine
 from conftest import adjacency_of, data_of, random_graphs
@@ -23,6 +24,7 @@ from psgnn.distances import (
     walk_columns,
 )
 from psgnn.distances.kernels import NO_CUTOFF, TOO_DEEP, TOO_SLOW, bitset_bfs, queue_columns
+from psgnn.distances.propagation import spread
 from psgnn.errors import InputError
 from psgnn.graph import Union
 
@@ -343,3 +345,12 @@ def test_kernels_keep_to_the_threads_they_are_given(monkeypatch: pytest.MonkeyPa
         caller = threading.get_ident()
         assert engine.run_threads(lambda piece: threading.get_ident(), range(4), math.inf) == 4 * [caller]
     assert engine.num_threads() == 4
+
+
+def test_rows_in_another_order_of_memory_are_refused() -> None:
+    """Kernels count places in rows that lie one after the other; a transposed array would give wrong numbers."""
+    adjacency = adjacency_of(nx.path_graph(4))
+    ones, x = np.ones(4, np.float32), np.arange(8, dtype=np.float32).reshape(4, 2)
+    assert spread(adjacency, x, ones, ones).tolist() == [[2, 3], [4, 6], [8, 10], [4, 5]]
+    with pytest.raises(TypingError, match="contiguous"):
+        spread(adjacency, np.asfortranarray(x), ones, ones)

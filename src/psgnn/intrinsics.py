@@ -6,6 +6,7 @@ from typing import Any
 
 from llvmlite import ir
 from numba import types
+from numba.core.errors import TypingError
 from numba.extending import intrinsic
 
 AHEAD = 16  # links between the neighbour that is sent for from memory and the one that is read
@@ -53,9 +54,11 @@ def prefetch(typing_context: Any, array: Any, place: Any) -> Any:
     return types.void(array, types.intp), codegen
 
 
-@intrinsic(prefer_literal=True)
+@intrinsic
 def given(typing_context: Any, array: Any, place: Any) -> Any:
     """``array.flat[place]`` of a contiguous array that the kernel never writes to."""
+
+    _check_contiguous(array)
 
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         value = builder.load(_address(context, builder, array, args))
@@ -64,13 +67,15 @@ def given(typing_context: Any, array: Any, place: Any) -> Any:
     return array.dtype(array, types.intp), codegen
 
 
-@intrinsic(prefer_literal=True)
+@intrinsic(prefer_literal=True)  # scopes are known when the kernel is compiled
 def add(typing_context: Any, array: Any, place: Any, value: Any, scope: Any) -> Any:
     """``array.flat[place] += value``, where arrays of another scope, 1 to 4, share no memory with this one.
 
     Without that word, every short loop over rows of several arrays begins with comparing all their addresses, which
     takes longer than the loop.
     """
+
+    _check_contiguous(array)
 
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         address = _address(context, builder, array, args)
@@ -80,6 +85,11 @@ def add(typing_context: Any, array: Any, place: Any, value: Any, scope: Any) -> 
         return context.get_dummy_value()
 
     return types.void(array, types.intp, array.dtype, scope), codegen
+
+
+def _check_contiguous(array: Any) -> None:
+    if array.layout != "C":
+        raise TypingError(f"places are those of contiguous arrays, found {array}")
 
 
 def _address(context: Any, builder: Any, array: Any, args: Any) -> Any:
