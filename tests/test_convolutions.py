@@ -8,6 +8,7 @@ import torch
 
 from conftest import data_of
 from far_device import FAR, Far, FarDevice
+from psgnn.errors import InputError
 from psgnn.nn.convolutions import CONVOLUTIONS, EXPONENT_RANGE, make_conv
 from psgnn.nn.sparse import neighbour_sums, pair_dots, weighted_sums
 from psgnn.nn.view import View, view_of
@@ -95,3 +96,9 @@ def test_large_sums_are_shared_by_threads(monkeypatch):
     x = torch.randn(60, 5)
     expected = torch.zeros_like(x).index_add(0, view.edge_index[0], x[view.edge_index[1]])
     torch.testing.assert_close(neighbour_sums(view.union.adjacency, x), expected)
+
+
+@pytest.mark.parametrize("wrong", [-1, 4])
+def test_pairs_of_rows_that_are_not_there(wrong: int) -> None:
+    with pytest.raises(InputError, match="of 4"):
+        pair_dots(torch.ones(4, 8), torch.tensor([[0, wrong], [1, 2]]))

@@ -619,6 +619,7 @@ def test_a_csv_is_predicted_within_ten_seconds(tmp_path: Path) -> None:
 
     found = subprocess.run(predict, capture_output=True, check=True, cwd=tmp_path)  # compiles the kernels
     assert len(json.loads(found.stdout)["pairs"]) == 50
+    subprocess.run(peer, check=True)  # compiles its files
     # A busy machine disturbs one measurement or another, not each of four.
     ratios = (seconds(predict) / seconds(peer) for _ in range(4))
     assert any(ratio < 2 for ratio in ratios)

@@ -13,6 +13,7 @@ import torch
 from numba import njit
 
 from psgnn.distances.engine import run_threads
+from psgnn.errors import InputError
 from psgnn.graph import Adjacency
 from psgnn.intrinsics import add, given
 from psgnn.nn.messages import row_blocks
@@ -39,6 +40,10 @@ def weighted_sums(adjacency: Adjacency, weight: torch.Tensor, x: torch.Tensor) -
 def pair_dots(h: torch.Tensor, pairs: torch.Tensor) -> torch.Tensor:
     """The dot product of the rows of ``h [N, R]`` that each of the pairs ``[2, P]`` names, ``[P]``."""
     if h.device.type == "cpu":
+        if pairs.numel() and not 0 <= int(pairs.min()) <= int(pairs.max()) < h.size(
+            0
+        ):  # kernels would not notice
+            raise InputError(f"pairs name the rows {int(pairs.min())} to {int(pairs.max())} of {h.size(0)}")
         return torch.as_tensor(_PairDots.apply(h, pairs))  # type: ignore[no-untyped-call]
     return (h[pairs[0]] * h[pairs[1]]).sum(dim=1)
 
