@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from conftest import adjacency_of, data_of, random_graphs
 from psgnn.errors import InputError
 from psgnn.graph import Adjacency, Union
+from psgnn.kernels import edges_below, in_order, is_symmetric, mirror
 
 
 @given(st.lists(st.tuples(st.integers(0, 8), st.integers(0, 8)), max_size=60))
@@ -33,6 +34,34 @@ def test_edge_index_goes_both_ways_and_comes_back(graph: nx.Graph) -> None:
     again = Adjacency.from_edge_index(edge_index[:, edge_index[0] < edge_index[1]], graph.number_of_nodes())
     assert np.array_equal(again.indptr, adjacency.indptr)
     assert np.array_equal(again.indices, adjacency.indices)
+
+
+@given(st.sets(st.tuples(st.integers(0, 5), st.integers(0, 5)), max_size=30))
+def test_edges_that_come_sorted_are_a_graph_only_if_both_directions_are_there(
+    edges: set[tuple[int, int]],
+) -> None:
+    edges = {(u, v) for u, v in edges if u != v}
+    rows, cols = np.array(sorted(edges), dtype=np.int64).reshape(-1, 2).T.copy()
+    assert in_order(rows, cols)
+    indptr = np.searchsorted(rows, np.arange(7))
+    assert is_symmetric(indptr, cols.astype(np.int32)) == all((v, u) in edges for u, v in edges)
+    adjacency = Adjacency.from_edges(rows, cols, 6)
+    assert set(map(tuple, adjacency.edges().T.tolist())) == {(min(edge), max(edge)) for edge in edges}
+
+
+@pytest.mark.parametrize("edges", [[(0, 1), (0, 1)], [(1, 0), (0, 1)], [(0, 2), (0, 1)], [(0, 1), (1, 1)]])
+def test_repeats_loops_and_other_orders_are_no_csr(edges: list[tuple[int, int]]) -> None:
+    assert not in_order(*np.array(edges).T.copy())
+
+
+@given(random_graphs())
+def test_a_graph_is_its_half_mirrored(graph: nx.Graph) -> None:
+    adjacency = adjacency_of(graph)
+    u, v = edges_below(adjacency.indptr, adjacency.indices)
+    assert list(zip(v, u, strict=True)) == sorted((max(edge), min(edge)) for edge in graph.edges)
+    indptr, indices = mirror(np.searchsorted(v, np.arange(len(graph) + 1)), u.astype(np.int32))
+    assert np.array_equal(indptr, adjacency.indptr)
+    assert np.array_equal(indices, adjacency.indices)
 
 
 def test_union_shifts_each_graph_to_its_own_nodes() -> None:

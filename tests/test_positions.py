@@ -14,11 +14,13 @@ from hypothesis import given, settings
 
 from conftest import adjacency_of, data_of, random_graphs
 from psgnn.anchors import select_anchors
+from psgnn.distances.propagation import smooth, whole_lines
 from psgnn.graph import IntArray, Union
 from psgnn.heuristics.kernels import local_walks, triangles
 from psgnn.nn import Choice, View, view_of
-from psgnn.nn.positions import FLOOR, ROLES, Parts, Positions, positions_of
+from psgnn.nn.positions import FLOOR, Parts, Positions, positions_of
 from psgnn.nn.profiles import channel_profiles, hop_profiles
+from psgnn.nn.roles import ROLES
 from psgnn.nn.spectral import MOST_VECTORS, _Smoother, _SmootherOfOne, anchor_basis
 from psgnn.nn.statistics import UNKNOWN_HOPS, pair_statistics, statistic_names
 
@@ -298,12 +300,31 @@ def test_the_number_of_cores_changes_no_bit_of_statistics(monkeypatch: pytest.Mo
     assert np.array_equal(*found)
 
 
-def test_one_large_graph_is_smoothed_as_many_are() -> None:
+@pytest.mark.parametrize("lines", [1, 2, 3, 4, 7])
+def test_one_large_graph_is_smoothed_as_many_are(lines: int) -> None:
     union = union_of(nx.disjoint_union(nx.barabasi_albert_graph(80, 2, seed=0), nx.empty_graph(2)))
     of_many, of_one = _Smoother(union), _SmootherOfOne(union)
-    x = np.random.default_rng(0).normal(size=(82, 5)).astype(np.float32)
+    x = whole_lines(82, 16 * lines)
+    x[...] = np.random.default_rng(0).normal(size=x.shape)
     np.testing.assert_allclose(of_one(x), of_many(x), atol=1e-5)
     np.testing.assert_allclose(of_one.towards(x.copy(), 3), of_many.towards(x.copy(), 3), atol=1e-5)
+
+
+def test_rows_that_are_no_whole_lines_are_not_read() -> None:
+    adjacency, one = union_of(nx.path_graph(3)).adjacency, np.ones(3, np.float32)
+    for width, out_width in ((5, 5), (16, 32)):
+        x, out = (np.ones((3, columns), np.float32) for columns in (width, out_width))
+        with pytest.raises(ValueError, match="whole lines"):
+            smooth(adjacency, x, 0.5, one, x[0], out)
+
+
+def test_lines_begin_where_those_of_the_cache_do() -> None:
+    for nodes, width in ((1, 1), (7, 16), (1000, 21)):
+        lines = whole_lines(nodes, width)
+        assert lines.ctypes.data % 64 == 0
+        assert lines.shape == (nodes, 16 * -(-width // 16))
+        assert lines.flags.c_contiguous
+        assert not lines.any()
 
 
 @pytest.mark.parametrize("off", [None, "pagerank", "diffusion"])

@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from psgnn.errors import InputError
-from psgnn.kernels import bucket_edges, drop_repeats, merge_rows, transpose
+from psgnn.kernels import bucket_edges, drop_repeats, in_order, is_symmetric, merge_rows, transpose
 
 if TYPE_CHECKING:
     import torch
@@ -49,6 +49,11 @@ class Adjacency:
                 f"edges name nodes {min(rows.min(), cols.min())}..{max(rows.max(), cols.max())}, "
                 f"but the graph has {num_nodes} nodes (0..{num_nodes - 1}); pass the right num_nodes"
             )
+        if in_order(rows, cols):  # as `edge_index` gives them
+            counts = np.bincount(rows, minlength=num_nodes)
+            ours = np.concatenate([[0], np.cumsum(counts)]), cols.astype(np.int32)
+            if is_symmetric(*ours):
+                return cls(*ours)
         # A transpose leaves every row sorted, so bucketing once and transposing twice sorts both directions.
         backward = drop_repeats(*transpose(*bucket_edges(rows, cols, num_nodes)))
         forward = transpose(*backward)

@@ -6,6 +6,8 @@ import numpy as np
 import numpy.typing as npt
 from numba import njit
 
+from psgnn.intrinsics import AHEAD, prefetch
+
 Csr = tuple[npt.NDArray[np.int64], npt.NDArray[np.int32]]
 
 
@@ -20,7 +22,10 @@ def bucket_edges(rows: npt.NDArray[np.int64], cols: npt.NDArray[np.int64], num_n
         indptr[v + 1] += indptr[v]
     indices = np.empty(indptr[num_nodes], np.int32)
     place = indptr[:-1].copy()
+    final = rows.size - 1
     for i in range(rows.size):
+        prefetch(place, rows[min(i + 2 * AHEAD, final)])
+        prefetch(indices, place[rows[min(i + AHEAD, final)]])
         if rows[i] != cols[i]:
             indices[place[rows[i]]] = cols[i]
             place[rows[i]] += 1
@@ -37,12 +42,92 @@ def transpose(indptr: npt.NDArray[np.int64], indices: npt.NDArray[np.int32]) -> 
     for v in range(num_nodes):
         out_indptr[v + 1] += out_indptr[v]
     out = np.empty(indices.size, np.int32)
-    place = out_indptr[:-1].copy()
-    for v in range(num_nodes):
+    _scatter_rows(indptr, indices, out_indptr[:-1].copy(), out)
+    return out_indptr, out
+
+
+@njit(cache=True, nogil=True)
+def _scatter_rows(
+    indptr: npt.NDArray[np.int64],
+    indices: npt.NDArray[np.int32],
+    place: npt.NDArray[np.int64],
+    out: npt.NDArray[np.int32],
+) -> None:
+    """Write every row number v to ``out``, where ``place`` says for each entry of the row; places move on."""
+    final = indices.size - 1
+    for v in range(indptr.size - 1):
         for i in range(indptr[v], indptr[v + 1]):
+            prefetch(place, np.int64(indices[min(i + 2 * AHEAD, final)]))
+            prefetch(out, place[indices[min(i + AHEAD, final)]])
             out[place[indices[i]]] = v
             place[indices[i]] += 1
+
+
+@njit(cache=True, nogil=True)
+def mirror(indptr: npt.NDArray[np.int64], indices: npt.NDArray[np.int32]) -> Csr:
+    """Both directions of edges whose row v has its sorted neighbours below v alone; rows come out sorted."""
+    num_nodes = indptr.size - 1
+    out_indptr = np.zeros(num_nodes + 1, np.int64)
+    for i in range(indices.size):
+        out_indptr[indices[i] + 1] += 1
+    place = np.empty(num_nodes, np.int64)
+    for v in range(num_nodes):
+        below = indptr[v + 1] - indptr[v]
+        out_indptr[v + 1] += out_indptr[v] + below
+        place[v] = out_indptr[v] + below
+    out = np.empty(2 * indices.size, np.int32)
+    for v in range(num_nodes):
+        for i in range(indptr[v], indptr[v + 1]):
+            out[out_indptr[v] + i - indptr[v]] = indices[i]
+    _scatter_rows(indptr, indices, place, out)
     return out_indptr, out
+
+
+@njit(cache=True, nogil=True)
+def in_order(rows: npt.NDArray[np.int64], cols: npt.NDArray[np.int64]) -> bool:
+    """Whether edges are those of a CSR with sorted rows, one after the other, without repeats and self-loops."""
+    for i in range(rows.size):
+        if rows[i] == cols[i]:
+            return False
+        if i and (rows[i] < rows[i - 1] or (rows[i] == rows[i - 1] and cols[i] <= cols[i - 1])):
+            return False
+    return True
+
+
+@njit(cache=True, nogil=True)
+def is_symmetric(indptr: npt.NDArray[np.int64], indices: npt.NDArray[np.int32]) -> bool:
+    """Whether every edge of a CSR with sorted rows and no self-loops stands in both rows."""
+    num_nodes = indptr.size - 1
+    place = indptr[1:].copy()  # the first entry above u of row u that was not met as an edge of its other row
+    for u in range(num_nodes):
+        while place[u] > indptr[u] and indices[place[u] - 1] > u:
+            place[u] -= 1
+    final = indices.size - 1
+    for v in range(num_nodes):
+        for i in range(indptr[v], indptr[v + 1]):
+            prefetch(place, np.int64(indices[min(i + 2 * AHEAD, final)]))
+            prefetch(indices, place[indices[min(i + AHEAD, final)]])
+            u = indices[i]
+            if u > v:
+                break
+            if indices[min(place[u], final)] != v:
+                return False
+            place[u] += 1
+    # Otherwise a row has an entry that was not met, or one of the next row was taken for its own.
+    return bool(np.all(place == indptr[1:]))
+
+
+@njit(cache=True, nogil=True)
+def edges_below(indptr: npt.NDArray[np.int64], indices: npt.NDArray[np.int32]) -> npt.NDArray[np.int64]:
+    """Every edge ``u < v`` of a symmetric CSR, ``[2, E]``, as it stands in row v."""
+    edges = np.empty((2, indices.size // 2), np.int64)
+    size = 0
+    for v in range(indptr.size - 1):
+        for i in range(indptr[v], indptr[v + 1]):
+            if indices[i] < v:
+                edges[0, size], edges[1, size] = indices[i], v
+                size += 1
+    return edges
 
 
 @njit(cache=True, nogil=True)

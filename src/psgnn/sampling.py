@@ -92,16 +92,27 @@ class WithinBlocks:
         """Rank of the first pair of every block and, last, their number, ``[B + 1]``."""
         return running_total(self.sizes)
 
+    @property
+    def _plain(self) -> bool:
+        """Whether there is one block, of the ids from 0 on, so that ranks are codes."""
+        return self.ptr.size == 2 and self.ptr[0] == 0
+
     def rank(self, pairs: IntArray) -> IntArray:
         """The ranks ``[P]`` of pairs that lie inside a block each."""
+        if self._plain:
+            return pair_code(pairs)
         block = _owner(self.ptr, pairs[0])
         ranks: IntArray = pair_code(pairs - self.ptr[block]) + self.starts[block]
         return ranks
 
     def unrank(self, ranks: IntArray) -> IntArray:
         """The pairs ``[2, P]`` of these ranks."""
-        block = _owner(self.starts, ranks)
-        pairs: IntArray = pair_of_code(ranks - self.starts[block]) + self.ptr[block]
+        pairs: IntArray
+        if self._plain:
+            pairs = pair_of_code(ranks)
+        else:
+            block = _owner(self.starts, ranks)
+            pairs = pair_of_code(ranks - self.starts[block]) + self.ptr[block]
         return pairs
 
 
@@ -114,7 +125,7 @@ class ListedPairs:
 
     def unrank(self, ranks: IntArray) -> IntArray:
         """The pairs ``[2, P]`` of these ranks."""
-        return self.pairs[:, ranks]
+        return np.take(self.pairs, ranks, axis=1)
 
 
 class Joined:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -12,10 +13,9 @@ from numba import njit
 from psgnn.distances.engine import num_threads, run_threads
 from psgnn.errors import InputError
 from psgnn.graph import Adjacency, IntArray
-from psgnn.intrinsics import AHEAD, add, given, prefetch
+from psgnn.intrinsics import AHEAD, LINE, WRITTEN, add, add_rows, given, prefetch
 
 Floats = npt.NDArray[np.float32]
-LINE = 16  # numbers in a line of the processor's cache
 
 
 @njit(cache=True, nogil=True, fastmath=True)
@@ -45,7 +45,7 @@ def _spread_rows(
             prefetch(x, ahead + LINE)
             share, there = inward[indices[i]], width * np.int64(indices[i])
             for k in range(width):
-                add(y, v * width + k, share * given(x, there + k), 1)
+                add(y, v * width + k, share * given(x, there + k), WRITTEN)
         for k in range(width):
             row[k] *= outward[v]
 
@@ -54,15 +54,17 @@ def _spread_rows(
 def _add_neighbours(
     indptr: npt.NDArray[np.int64], indices: npt.NDArray[np.int32], x: Floats, v: int, y: Floats
 ) -> None:
-    """Add the rows of x of the neighbours of v to its row of y, another array."""
-    final, width = indices.size - 1, x.shape[1]
-    for i in range(indptr[v], indptr[v + 1]):
-        ahead = width * np.int64(indices[min(i + AHEAD, final)])
-        prefetch(x, ahead)
-        prefetch(x, ahead + LINE)
-        there = width * np.int64(indices[i])
-        for k in range(width):
-            add(y, v * width + k, given(x, there + k), 1)
+    """Add the rows of x of the neighbours of v to its row of y, another array; both have whole lines."""
+    first, last, width = indptr[v], indptr[v + 1], x.shape[1]
+    column = 0
+    while column + 4 * LINE <= width:
+        add_rows(x, indices, first, last, y, v * width + column, column, 4)
+        column += 4 * LINE
+    if column + 2 * LINE <= width:
+        add_rows(x, indices, first, last, y, v * width + column, column, 2)
+        column += 2 * LINE
+    if column < width:
+        add_rows(x, indices, first, last, y, v * width + column, column, 1)
 
 
 @njit(cache=True, nogil=True, fastmath=True)
@@ -89,8 +91,9 @@ def _walk_rows(
                 row[k] = 0.0
         _add_neighbours(indptr, indices, shares, v, y)
         for j in range(weights.size):
-            for k in range(row.size):
-                sums[j, v, k] += weights[j] * row[k]
+            there = (j * sums.shape[1] + v) * sums.shape[2]
+            for k in range(sums.shape[2]):
+                add(sums, there + k, weights[j] * given(y, v * row.size + k), WRITTEN)
         for k in range(row.size):
             row[k] *= inward[v]
 
@@ -120,18 +123,25 @@ def _smooth_rows(
 def spread(adjacency: Adjacency, x: Floats, inward: Floats, outward: Floats) -> Floats:
     """``diag(outward) A diag(inward) x`` for ``x [N, K]``, on all cores; their number changes no bit."""
     y = np.empty_like(x)
-    _in_parts(adjacency, x.shape[1], _spread_rows, x, inward, outward, y)
+    in_parts(adjacency, x.shape[1], _spread_rows, x, inward, outward, y)
     return y
 
 
 def smooth(
     adjacency: Adjacency, x: Floats, kept: float, weights: Floats, everywhere: Floats, out: Floats
 ) -> None:
-    """``kept x + diag(weights) (A x + everywhere)`` for ``x [N, K]`` in one pass, on all cores, into `out`."""
-    _in_parts(adjacency, x.shape[1], _smooth_rows, x, np.float32(kept), weights, everywhere, out)
+    """``kept x + diag(weights) (A x + everywhere)`` for ``x [N, K]`` in one pass, on all cores, into `out`.
+
+    Both are of `whole_lines`.
+    """
+    if x.shape[1] % LINE or out.shape != x.shape:  # kernels would read beside the array
+        raise ValueError(
+            f"x {x.shape} and out {out.shape} are not alike, or have no whole lines of {LINE} numbers"
+        )
+    in_parts(adjacency, x.shape[1], _smooth_rows, x, np.float32(kept), weights, everywhere, out)
 
 
-def _in_parts(adjacency: Adjacency, width: int, kernel: Callable[..., None], *arguments: Any) -> None:
+def in_parts(adjacency: Adjacency, width: int, kernel: Callable[..., None], *arguments: Any) -> None:
     """Let all cores do some rows each of a kernel over rows ``first:last`` of the graph."""
     bounds = np.linspace(0, adjacency.num_nodes, num_threads() + 1).astype(np.int64)
 
@@ -146,6 +156,14 @@ def indicator(num_nodes: int, nodes: IntArray, starts: IntArray) -> Floats:
     x = np.zeros((num_nodes, starts.size - 1), np.float32)
     x[nodes, np.repeat(np.arange(starts.size - 1), np.diff(starts))] = 1
     return x
+
+
+def whole_lines(num_nodes: int, width: int) -> Floats:
+    """Zeros ``[N, W]`` with W at least `width`, each row of which is whole lines of the processor's cache."""
+    columns = LINE * math.ceil(width / LINE)
+    room = np.zeros(num_nodes * columns + LINE, np.float32)
+    first = -room.ctypes.data // room.itemsize % LINE
+    return room[first : first + num_nodes * columns].reshape(num_nodes, columns)
 
 
 def pagerank_columns(
@@ -219,17 +237,17 @@ def walk_columns(
     """
     degrees = np.maximum(adjacency.degrees, 1).astype(np.float32)
     inward, root = (1 / degrees).astype(np.float32), np.sqrt(degrees)
-    x = indicator(adjacency.num_nodes, nodes, np.arange(nodes.size + 1))
-    sums = np.empty((len(restarts), *x.shape), np.float32)
-    for restart, column in zip(restarts, sums, strict=True):
-        np.multiply(x, np.float32(restart), out=column)
-    x *= inward[:, None]  # what a node passes on to each of its neighbours
-    y = np.empty_like(x)
+    x, y = (whole_lines(adjacency.num_nodes, nodes.size) for _ in range(2))
+    columns = np.arange(nodes.size)
+    x[nodes, columns] = inward[nodes]  # what a node passes on to each of its neighbours
+    sums = np.zeros((len(restarts), adjacency.num_nodes, nodes.size), np.float32)
+    for restart, total in zip(restarts, sums, strict=True):
+        total[nodes, columns] = restart
     spreads = {}
     for t in range(1, max(steps if restarts else 1, *diffusion, 1) + 1):
         weights = [(1 - r) ** t * (r if t < steps else 1) * (t <= steps) for r in restarts]
-        _in_parts(adjacency, nodes.size, _walk_rows, x, inward, np.array(weights, np.float32), sums, y)
+        in_parts(adjacency, nodes.size, _walk_rows, x, inward, np.array(weights, np.float32), sums, y)
         x, y = y, x
         if t in diffusion:
-            spreads[t] = x * root[:, None] * root[nodes]
+            spreads[t] = x[:, : nodes.size] * root[:, None] * root[nodes]
     return [*sums, *(spreads[t] for t in diffusion)]

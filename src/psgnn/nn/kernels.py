@@ -22,14 +22,13 @@ import numpy as np
 import numpy.typing as npt
 from numba import njit
 
-from psgnn.intrinsics import add, given, prefetch
+from psgnn.intrinsics import LINE, add, given, prefetch
 
 Floats = npt.NDArray[Any]
 Ids = npt.NDArray[np.int32]
 Graphs = npt.NDArray[np.int64]
 
 NEXT = 2
-LINE = 16  # numbers that come from memory together
 OWN, TABLE, ANCHOR, READOUT = 1, 2, 3, 4  # what is added to
 
 

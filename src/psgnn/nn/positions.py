@@ -13,11 +13,10 @@ import torch
 
 from psgnn.distances.oracle import DistanceOracle
 from psgnn.distances.propagation import Floats, spread, walk_columns
-from psgnn.graph import Adjacency, IntArray, Union
-from psgnn.heuristics.kernels import triangles
-from psgnn.kernels import connected_components
+from psgnn.graph import IntArray, Union
 from psgnn.memory import empty_columns, keep_columns
 from psgnn.nn.choices import Choice
+from psgnn.nn.roles import roles_of
 from psgnn.nn.spectral import anchor_basis
 from psgnn.nn.view import View
 
@@ -26,12 +25,7 @@ DIFFUSION_STEPS = (2, 4)
 MOST_TRAINING_ANCHORS = 32  # that a network sees in one step
 FARTHEST_FROM_MEAN = 6.0  # standard deviations, beyond which networks see a measured number cut off
 FLOOR = 1e-6  # the smallest probability that is told apart from none
-BLOCK = 2**16
-ROLES = (
-    "log degree", "mean log degree of neighbours", "log of two-step walks", "clustering", "share of leaves around",
-    "log size of the component", "share of the component", "no link", "log of three-step walks",
-    "log of the largest degree around",
-)  # fmt: skip
+BLOCK = 2**19  # bytes of channels
 
 
 @dataclass(frozen=True)
@@ -116,23 +110,23 @@ def measure_channels(view: View, nodes: IntArray, parts: Parts) -> tuple[npt.NDA
     union, oracle = view.union, view.oracle
     hops = keep_columns(oracle.hops(nodes))
     channels: Floats = empty_columns((*hops.shape, len(parts.channels)), np.float32)
-    columns = iter(range(channels.shape[2]))
-    if parts.hops:
-        # Unreachable is one farther than anything that can be reached.
-        far = 1 + np.maximum.reduceat(hops.max(axis=1), union.ptr[:-1])[union.graph_of, None]
-        near, apart = next(columns), next(columns)
-        for rows in _blocks(union.num_nodes):
-            reached = hops[rows] >= 0
-            channels[rows, :, near] = np.where(reached, 1 / (1 + np.maximum(hops[rows], 0)), 0)
-            channels[rows, :, apart] = np.where(reached, hops[rows], far[rows])
-    for flow in _flows(oracle, nodes, parts):
-        flow += np.float32(FLOOR)
-        channels[:, :, next(columns)] = np.log(flow, out=flow)
+    # Unreachable is one farther than anything that can be reached.
+    far = 1 + np.maximum.reduceat(hops.max(axis=1), union.ptr[:-1]) if parts.hops else None
+    flows = list(_flows(oracle, nodes, parts))
+    for rows in _blocks(channels):
+        measured: list[npt.NDArray[Any]] = []
+        if far is not None:
+            reached, near = hops[rows] >= 0, np.maximum(hops[rows], 0)
+            measured.append(np.where(reached, 1 / (1 + near), 0))
+            measured.append(np.where(reached, near, far[union.graph_of[rows], None]))
+        measured += [np.log(flow[rows] + np.float32(FLOOR)) for flow in flows]
+        for c, column in enumerate(measured):
+            channels[rows, :, c] = column
     return hops, channels
 
 
 def _flows(oracle: DistanceOracle, nodes: IntArray, parts: Parts) -> Iterator[Floats]:
-    """PageRank and diffusion from the anchors, ``[N, K]`` each, one after the other."""
+    """PageRank and diffusion from the anchors, ``[N, K]`` each."""
     union = oracle.union
     if union.large and union.num_graphs == 1:
         # The same but for rounding. Others keep a walk for each, since from them the weights that come with the package
@@ -161,7 +155,7 @@ def _measure(view: View, nodes: IntArray, parts: Parts) -> Positions:
         basis, values = anchor_basis(union, nodes) if parts.spectral else (nothing, nothing[:0])
         return {
             "hops": hops, "channels": channels, "basis": keep_columns(basis), "values": values,
-            "roles": _roles(union) if parts.roles else nothing,
+            "roles": roles_of(union) if parts.roles else nothing,
         }  # fmt: skip
 
     return Positions(view=view, parts=parts, nodes=nodes, counts=counts, **view.team.once(columns))
@@ -169,58 +163,28 @@ def _measure(view: View, nodes: IntArray, parts: Parts) -> Positions:
 
 def _standardise(channels: Floats, counts: IntArray, union: Union) -> None:
     """Zero mean and unit variance of every channel in every graph, in place; padding becomes zero."""
-    padding = np.arange(channels.shape[1]) >= counts[union.graph_of, None]  # [N, K]
+    places = np.arange(channels.shape[1])
+    padded = bool((counts < places.size).any())
     entries = (counts * union.sizes)[:, None]
-    for power in (1, 2):  # first the mean, then the variance
-        channels[padding] = 0
-        sums = np.empty((channels.shape[0], channels.shape[2]))
-        for rows in _blocks(channels.shape[0]):
-            sums[rows] = np.einsum("nkc->nc", channels[rows] ** power, dtype=np.float64)
-        moment = (np.add.reduceat(sums, union.ptr[:-1]) / entries)[union.graph_of, None].astype(np.float32)
+    sums = np.empty((channels.shape[0], channels.shape[2]))
+    mean = np.zeros((union.num_graphs, channels.shape[2]), np.float32)
+    for power in (1, 2):  # first the mean, then the variance of what is left
+        for rows in _blocks(channels):
+            block, graph = channels[rows], union.graph_of[rows]
+            if power == 2:
+                block -= mean[graph, None]
+            if padded:
+                block[places >= counts[graph, None]] = 0
+            sums[rows] = np.einsum("nkc->nc", block**power, dtype=np.float64)
+        moment = (np.add.reduceat(sums, union.ptr[:-1]) / entries).astype(np.float32)
         if power == 1:
-            channels -= moment
-        else:
-            channels /= np.sqrt(moment + np.float32(1e-8))
+            mean = moment
+    deviation = np.sqrt(moment + np.float32(1e-8))
+    for rows in _blocks(channels):
+        channels[rows] /= deviation[union.graph_of[rows], None]
 
 
-def _blocks(num_nodes: int) -> list[slice]:
-    """Rows that are worked on at once, so that what is in between takes little memory."""
-    return [slice(start, start + BLOCK) for start in range(0, num_nodes, BLOCK)]
-
-
-def _largest_around(adjacency: Adjacency) -> npt.NDArray[np.float64]:
-    """The largest degree of a neighbour, ``[N]``; 0 where there is none."""
-    largest = np.zeros(adjacency.num_nodes)
-    linked = adjacency.degrees > 0
-    around = adjacency.degrees[adjacency.indices]
-    if linked.any():
-        largest[linked] = np.maximum.reduceat(around, adjacency.indptr[:-1][linked])
-    return largest
-
-
-def _roles(union: Union) -> Floats:
-    """The `ROLES` of every node, ``[N, 10]``."""
-    adjacency = union.adjacency
-    degrees = adjacency.degrees.astype(np.float64)
-    linked = np.maximum(degrees, 1)
-
-    def around(values: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-        total = np.bincount(adjacency.rows, values[adjacency.indices], degrees.size)
-        return total.astype(np.float64)
-
-    component = connected_components(adjacency.indptr, adjacency.indices)
-    members = np.bincount(component)[component]
-    closed = triangles(adjacency.indptr, adjacency.indices)
-    columns = [
-        np.log1p(degrees),
-        around(np.log1p(degrees)) / linked,
-        np.log1p(around(degrees)),
-        2 * closed / np.maximum(degrees * (degrees - 1), 1),
-        around((degrees == 1).astype(np.float64)) / linked,
-        np.log(members),
-        members / union.sizes[union.graph_of],
-        degrees == 0,
-        np.log1p(around(around(degrees))),
-        np.log1p(_largest_around(adjacency)),
-    ]
-    return np.stack(columns, axis=1).astype(np.float32)
+def _blocks(channels: Floats) -> list[slice]:
+    """Rows that are worked on at once, few enough to stay in the processor's cache from one step to the next."""
+    rows = max(BLOCK // max(channels[:1].nbytes, 1), 1)
+    return [slice(start, start + rows) for start in range(0, channels.shape[0], rows)]

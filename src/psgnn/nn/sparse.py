@@ -15,7 +15,7 @@ from numba import njit
 from psgnn.distances.engine import run_threads
 from psgnn.errors import InputError
 from psgnn.graph import Adjacency
-from psgnn.intrinsics import add, given
+from psgnn.intrinsics import WRITTEN, add, given
 from psgnn.nn.messages import row_blocks
 
 Floats = npt.NDArray[Any]
@@ -129,7 +129,7 @@ def sum_rows(
         for e in range(indptr[v], indptr[v + 1]):
             there, here = indices[e] * width, v * width
             for r in range(width):
-                add(out, here + r, given(x, there + r), 1)
+                add(out, here + r, given(x, there + r), WRITTEN)
 
 
 @njit(cache=True, nogil=True, fastmath=True)
@@ -143,7 +143,7 @@ def sum_weighted(
             for h in range(heads):
                 w, there, here = weight[e, h], (indices[e] * heads + h) * width, (v * heads + h) * width
                 for r in range(width):
-                    add(out, here + r, w * given(x, there + r), 1)
+                    add(out, here + r, w * given(x, there + r), WRITTEN)
 
 
 @njit(cache=True, nogil=True, fastmath=True)
@@ -161,7 +161,7 @@ def sum_weighted_backward(
                 for r in range(width):
                     slope = given(grad, here + r)
                     dot += slope * given(x, there + r)
-                    add(grad_x, there + r, w * slope, 1)
+                    add(grad_x, there + r, w * slope, WRITTEN)
                 grad_weight[e, h] = dot
 
 
@@ -183,6 +183,6 @@ def dots_backward(h: Floats, pairs: npt.NDArray[np.int64], grad: Floats, grad_h:
     for p in range(pairs.shape[1]):
         a, b, slope = pairs[0, p] * width, pairs[1, p] * width, grad[p]
         for r in range(width):
-            add(grad_h, a + r, slope * given(h, b + r), 1)
+            add(grad_h, a + r, slope * given(h, b + r), WRITTEN)
         for r in range(width):
-            add(grad_h, b + r, slope * given(h, a + r), 1)
+            add(grad_h, b + r, slope * given(h, a + r), WRITTEN)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from psgnn.distances.propagation import Floats, indicator, smooth, spread
+from psgnn.distances.propagation import Floats, indicator, smooth, spread, whole_lines
 from psgnn.graph import IntArray, Union
 
 ITERATIONS = 4
@@ -23,17 +23,23 @@ def anchor_basis(union: Union, anchors: IntArray) -> tuple[Floats, Floats]:
     orthonormalise, four times; then Rayleigh-Ritz: rotate the basis so that :math:`U^T S U` is diagonal. The
     regularisation (Amini et al. 2013) keeps small components from taking up the leading eigenvectors.
     """
-    smoother = _SmootherOfOne(union) if union.large and union.num_graphs == 1 else _Smoother(union)
     table = np.asarray(anchors)[:, :MOST_VECTORS]
-    present = table.T >= 0
-    starts = np.concatenate([[0], np.cumsum(present.sum(axis=1))])
-    basis = indicator(union.num_nodes, table.T[present], starts)
     counts = (table >= 0).sum(axis=1)
+    if union.large and union.num_graphs == 1:
+        smoother: _Smoother = _SmootherOfOne(union)
+        basis = whole_lines(union.num_nodes, table.shape[1])
+        (present,) = np.nonzero(table[0] >= 0)
+        basis[table[0, present], present] = 1
+    else:
+        smoother = _Smoother(union)
+        nodes = table.T[table.T >= 0]
+        starts = np.concatenate([[0], np.cumsum((table.T >= 0).sum(axis=1))])
+        basis = indicator(union.num_nodes, nodes, starts)
     for _ in range(ITERATIONS):
         basis = smoother.towards(basis, STEPS)
         _orthonormalise(basis, union.ptr, counts)
     image = smoother(basis)
-    values = np.zeros((union.num_graphs, basis.shape[1]), np.float32)
+    values = np.zeros((union.num_graphs, table.shape[1]), np.float32)
     for g, count in enumerate(counts):
         blocks = _row_blocks(union.ptr[g], union.ptr[g + 1])
         small = np.add.reduce(
@@ -43,7 +49,7 @@ def anchor_basis(union: Union, anchors: IntArray) -> tuple[Floats, Floats]:
         values[g, :count] = found[::-1]
         for rows in blocks:
             basis[rows, :count] = basis[rows, :count] @ rotation[:, ::-1].astype(np.float32)
-    return basis, values
+    return np.ascontiguousarray(basis[:, : table.shape[1]]), values
 
 
 def _row_blocks(first: int, last: int) -> list[slice]:
@@ -80,27 +86,33 @@ class _Smoother:
 
 
 class _SmootherOfOne(_Smoother):
-    """The same of one large graph but for rounding: one pass a multiplication, between two arrays.
+    """The same of one large graph but for rounding: one pass a multiplication, between two arrays of whole lines.
 
     With the diagonal c of scales, S = c (A + share) c. What is multiplied is c x: a neighbour is one row to read.
     """
 
+    def __init__(self, union: Union) -> None:
+        super().__init__(union)
+        self._spare: Floats | None = None  # the array that the last multiplication has left
+
     def __call__(self, x: Floats) -> Floats:
-        return self._multiplied(x, 0.0, 1)
+        return self._multiplied(x, whole_lines(*x.shape), 0.0, 1)
 
     def towards(self, x: Floats, steps: int) -> Floats:
         """So many multiplications by (I + S) / 2; x is used up."""
-        return self._multiplied(x, 0.5, steps, x)
+        return self._multiplied(x, x, 0.5, steps)
 
-    def _multiplied(self, x: Floats, kept: float, steps: int, first: Floats | None = None) -> Floats:
+    def _multiplied(self, x: Floats, first: Floats, kept: float, steps: int) -> Floats:
         """So many multiplications by ``kept I + (1 - kept) S``; the first of the two arrays may be that of x."""
-        x, y = np.multiply(x, self.scale[:, None], out=first), np.empty_like(x)
+        y = whole_lines(*x.shape) if self._spare is None else self._spare
+        x = np.multiply(x, self.scale[:, None], out=first)
         weights = np.float32(1 - kept) * self.scale**2
         for _ in range(steps):
             everywhere = self.share[0] * x.sum(axis=0)
             smooth(self.union.adjacency, x, kept, weights, everywhere, y)
             x, y = y, x
         x /= self.scale[:, None]
+        self._spare = y
         return x
 
 

@@ -10,8 +10,9 @@ from psgnn.distances.propagation import Floats
 from psgnn.graph import IntArray
 from psgnn.heuristics.kernels import local_walks, pair_hops
 from psgnn.nn.pickers import RulePicker
-from psgnn.nn.positions import ROLES, Parts, Positions, positions_of
+from psgnn.nn.positions import Parts, Positions, positions_of
 from psgnn.nn.profiles import CHANNEL_STATISTICS, HOP_STATISTICS, channel_profiles, hop_profiles
+from psgnn.nn.roles import ROLES
 from psgnn.nn.view import View
 
 HEAT_TIMES = (1.0, 4.0, 16.0)

@@ -5,7 +5,8 @@ from __future__ import annotations
 import torch
 from torch import nn
 
-from psgnn.nn.positions import FARTHEST_FROM_MEAN, ROLES, Parts, Positions
+from psgnn.nn.positions import FARTHEST_FROM_MEAN, Parts, Positions
+from psgnn.nn.roles import ROLES
 
 
 class TraitEncoder(nn.Module):

@@ -162,8 +162,8 @@ class Task(ABC):
         )
 
     def _graph_ids(self, nodes: IntArray) -> torch.Tensor:
-        if self.union.num_graphs == 1:  # to look it up for tens of millions of pairs takes its time
-            return torch.zeros(nodes.size, dtype=torch.long)
+        if self.union.num_graphs == 1:  # one zero stands for those of tens of millions of pairs
+            return torch.zeros(1, dtype=torch.long).expand(nodes.size)
         return torch.from_numpy(self.union.graph_of[nodes])
 
 

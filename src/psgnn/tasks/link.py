@@ -14,7 +14,7 @@ from torch_geometric.data import Data
 
 from psgnn.errors import InputError, check_integer, unknown_name
 from psgnn.graph import Adjacency, IntArray, Union
-from psgnn.kernels import merge_rows, transpose
+from psgnn.kernels import edges_below, mirror
 from psgnn.sampling import ListedPairs, NonEdges, Pool, pair_code, running_total
 from psgnn.tasks.base import (
     FOLDS,
@@ -203,12 +203,12 @@ class LinkPrediction(Task):
 
 def sorted_edges(adjacency: Adjacency) -> IntArray:
     """Every edge once as ``[2, E]`` with ``u < v``, sorted by ``(v, u)``: in the order in which pairs are ranked."""
-    lower = adjacency.rows > adjacency.indices
-    return np.stack([adjacency.indices[lower], adjacency.rows[lower]]).astype(np.int64)
+    edges: IntArray = edges_below(adjacency.indptr, adjacency.indices)
+    return edges
 
 
 def union_of_edges(edges: IntArray, ptr: IntArray) -> Union:
     """The union of graphs from edges ``u < v`` that are sorted by ``(v, u)``: the rows of half a CSR."""
     u, v = edges
     half = running_total(np.bincount(v, minlength=int(ptr[-1]))), u.astype(np.int32)
-    return Union(Adjacency(*merge_rows(*half, *transpose(*half))), ptr)
+    return Union(Adjacency(*mirror(*half)), ptr)
