@@ -6,11 +6,12 @@ import networkx as nx
 import numpy as np
 import pytest
 from hypothesis import given
+from hypothesis import strategies as st
 
 from conftest import adjacency_of, data_of, random_graphs
 from psgnn.errors import InputError
 from psgnn.graph import Union
-from psgnn.heuristics import HEURISTICS, hops_between, rules, score_pairs
+from psgnn.heuristics import HEURISTICS, hops_between, kernels, rules, score_pairs
 
 
 def all_pairs(graph: nx.Graph) -> tuple[Union, np.ndarray]:
@@ -29,6 +30,22 @@ def test_hops_between_agree_with_networkx(graph: nx.Graph) -> None:
     assert np.array_equal(short, np.where(expected > 2, -1, expected))
     same = np.array([[0], [0]])
     assert hops_between(union.adjacency, same).tolist() == [0]
+
+
+@given(st.lists(random_graphs(min_nodes=6, max_nodes=6), min_size=2, max_size=4))
+def test_kernels_of_pairs_do_not_see_what_was_marked_before(graphs: list[nx.Graph]) -> None:
+    def measured(graph: nx.Graph, fresh: bool) -> list[np.ndarray]:
+        union, pairs = all_pairs(graph)
+        found = np.empty((pairs.shape[1], 6)), np.empty(pairs.shape[1])
+        for kernel, out in zip((kernels.local_walks, kernels.pair_hops), found, strict=True):
+            if fresh:
+                kernels._scratch = kernels._Scratch()
+            kernel(union.adjacency.indptr, union.adjacency.indices, *pairs, 100, out)
+        return list(found)
+
+    expected = [measured(graph, fresh=True) for graph in graphs]
+    for graph, wanted in zip(graphs, expected, strict=True):
+        assert all(map(np.array_equal, measured(graph, fresh=False), wanted))
 
 
 @given(random_graphs(min_nodes=2))

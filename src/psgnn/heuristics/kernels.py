@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+
 import numpy as np
 import numpy.typing as npt
 from numba import njit
@@ -13,16 +15,64 @@ Neighbours = npt.NDArray[np.int32]
 Scores = npt.NDArray[np.float64]
 
 
-@njit(cache=True, nogil=True)
-def pair_hops(indptr: Ids, indices: Neighbours, us: Ids, vs: Ids, cutoff: int, out: Scores) -> None:
-    """Hops between ``us[i]`` and ``vs[i]`` (-1 = none within the cutoff), by search from both ends.
+class _Scratch(threading.local):
+    """Arrays over the nodes that the kernels of a thread write to, call after call.
 
-    The side with fewer edges to look at grows by a whole level at a time. The first node that both sides
-    have seen then lies on a shortest path.
+    Few pairs touch few nodes: to make and clear such arrays for every call would be most of the work on a large graph.
+    So marks are larger in every call, and those of the calls before count as none.
     """
-    num_nodes = indptr.size - 1
-    seen = np.full(num_nodes, -1, np.int64)  # 2 i + side for pair i
-    queue = np.empty((2, num_nodes), np.int32)
+
+    def __init__(self) -> None:
+        self.marks = np.zeros(0, np.int64)
+        self.queue = np.zeros((2, 0), np.int32)
+        self.largest = 0
+
+    def fit(self, num_nodes: int, marks: int) -> int:
+        """Have arrays for so many nodes, and the first of so many marks that are not in use."""
+        if self.marks.size != num_nodes:
+            self.marks, self.queue = np.zeros(num_nodes, np.int64), np.empty((2, num_nodes), np.int32)
+            self.largest = 0
+        first, self.largest = self.largest + 1, self.largest + marks
+        return first
+
+
+_scratch = _Scratch()
+
+
+def pair_hops(indptr: Ids, indices: Neighbours, us: Ids, vs: Ids, cutoff: int, out: Scores) -> None:
+    """Hops between ``us[i]`` and ``vs[i]`` (-1 = none within the cutoff), by search from both ends."""
+    first = _scratch.fit(indptr.size - 1, 2 * us.size)
+    _pair_hops(indptr, indices, us, vs, cutoff, first, _scratch.marks, _scratch.queue, out)
+
+
+def local_walks(indptr: Ids, indices: Neighbours, us: Ids, vs: Ids, most: int, out: Scores) -> None:
+    """Short walks between ``us[i]`` and ``vs[i]``, ``out [P, 6]``.
+
+    Columns: whether they are linked; common neighbours, these weighted by ``1 / log d`` and by ``1 / d``; walks of
+    three steps, and these weighted by ``1 / (d d')`` of their inner nodes. Where three steps from the cheaper end pass
+    more than `most` nodes, every n-th neighbour stands for the others.
+    """
+    first = _scratch.fit(indptr.size - 1, us.size)
+    _local_walks(indptr, indices, us, vs, most, first, _scratch.marks, out)
+
+
+@njit(cache=True, nogil=True)
+def _pair_hops(
+    indptr: Ids,
+    indices: Neighbours,
+    us: Ids,
+    vs: Ids,
+    cutoff: int,
+    first: int,
+    seen: Ids,
+    queue: Neighbours,
+    out: Scores,
+) -> None:
+    """The side with fewer edges to look at grows by a whole level at a time.
+
+    The first node that both sides have seen then lies on a shortest path. What pair i sees is marked by
+    ``first + 2 i + side``.
+    """
     head, tail = np.zeros(2, np.int64), np.zeros(2, np.int64)
     work, depth = np.zeros(2, np.int64), np.zeros(2, np.int64)
     for i in range(us.size):
@@ -31,14 +81,14 @@ def pair_hops(indptr: Ids, indices: Neighbours, us: Ids, vs: Ids, cutoff: int, o
             out[i] = 0
             continue
         for side, end in ((0, us[i]), (1, vs[i])):
-            seen[end] = 2 * i + side
+            seen[end] = first + 2 * i + side
             queue[side, 0] = end
             head[side], tail[side], depth[side] = 0, 1, 0
             work[side] = indptr[end + 1] - indptr[end]
         met = False
         while not met and head[0] < tail[0] and head[1] < tail[1] and depth[0] + depth[1] < cutoff:
             side = 0 if work[0] <= work[1] else 1
-            mine, other = 2 * i + side, 2 * i + 1 - side
+            mine, other = first + 2 * i + side, first + 2 * i + 1 - side
             last = tail[side]
             work[side] = 0
             while head[side] < last and not met:
@@ -136,15 +186,10 @@ def pushed_pagerank(
 
 
 @njit(cache=True, nogil=True)
-def local_walks(indptr: Ids, indices: Neighbours, us: Ids, vs: Ids, most: int, out: Scores) -> None:
-    """Short walks between ``us[i]`` and ``vs[i]``, ``out [P, 6]``.
-
-    Columns: whether they are linked; common neighbours, these weighted by ``1 / log d`` and by ``1 / d``; walks of
-    three steps, and these weighted by ``1 / (d d')`` of their inner nodes. Where three steps from the cheaper end pass
-    more than `most` nodes, every n-th neighbour stands for the others.
-    """
-    num_nodes = indptr.size - 1
-    near = np.full(num_nodes, -1, np.int64)
+def _local_walks(
+    indptr: Ids, indices: Neighbours, us: Ids, vs: Ids, most: int, first: int, near: Ids, out: Scores
+) -> None:
+    """What is near the farther end of pair i is marked by ``first + i``."""
     for i in range(us.size):
         u, v = us[i], vs[i]
         out[i] = 0.0
@@ -156,14 +201,14 @@ def local_walks(indptr: Ids, indices: Neighbours, us: Ids, vs: Ids, most: int, o
         if cost_v < cost_u or (cost_v == cost_u and v < u):
             u, v, cost_u = v, u, cost_v
         for j in range(indptr[v], indptr[v + 1]):
-            near[indices[j]] = i
+            near[indices[j]] = first + i
         stride = 1 + cost_u // most
         for place, j in enumerate(range(indptr[u], indptr[u + 1])):
             w = indices[j]
             degree = indptr[w + 1] - indptr[w]
             if w == v:
                 out[i, 0] = 1.0
-            if near[w] == i:
+            if near[w] == first + i:
                 out[i, 1] += 1.0
                 out[i, 2] += 1.0 / np.log(max(degree, 2))  # a leaf is common to its neighbour and itself
                 out[i, 3] += 1.0 / degree
@@ -172,7 +217,7 @@ def local_walks(indptr: Ids, indices: Neighbours, us: Ids, vs: Ids, most: int, o
             walks, weighted = 0.0, 0.0
             for k in range(indptr[w], indptr[w + 1]):
                 z = indices[k]
-                if near[z] == i and z != u:
+                if near[z] == first + i and z != u:
                     walks += 1.0
                     weighted += 1.0 / (indptr[z + 1] - indptr[z])
             out[i, 4] += stride * walks
