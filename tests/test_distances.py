@@ -194,6 +194,7 @@ def test_oracle_measures_each_node_to_the_anchors_of_its_own_graph(
     small_table: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("psgnn.distances.oracle.SMALL_TABLE", small_table)
+    monkeypatch.setattr("psgnn.distances.oracle.BLOCK", 3)
     union, every = three_graphs()
     oracle = DistanceOracle(union)
     rng = np.random.default_rng(0)
@@ -291,6 +292,17 @@ def test_one_walk_gives_pagerank_and_diffusion(graph: nx.Graph) -> None:
     assert np.array_equal(
         walk_columns(adjacency, nodes, restarts=(0.5,), diffusion=(9,), steps=7)[0], columns[1]
     )
+
+
+@pytest.mark.parametrize("count", [1, 16, 17, 33, 65, 113])
+def test_walks_of_any_number_of_anchors(count: int) -> None:
+    graph = nx.disjoint_union(nx.barabasi_albert_graph(150, 3, seed=0), nx.empty_graph(2))
+    adjacency, nodes = adjacency_of(graph), np.random.default_rng(0).permutation(152)[:count]
+    columns = walk_columns(adjacency, nodes, restarts=(0.15, 0.5), diffusion=(2, 4))
+    expected = [pagerank_columns(adjacency, nodes, restart=r) for r in (0.15, 0.5)]
+    for found, exact in zip(columns, [*expected, *diffusion_columns(adjacency, nodes)], strict=True):
+        assert found.shape == (152, count)
+        np.testing.assert_allclose(found, exact, atol=1e-6)
 
 
 def test_threads_do_not_change_a_bit(monkeypatch: pytest.MonkeyPatch) -> None:

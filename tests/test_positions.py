@@ -11,6 +11,7 @@ import numpy.typing as npt
 import pytest
 import torch
 from hypothesis import given, settings
+from numba.core.errors import TypingError
 
 from conftest import adjacency_of, data_of, random_graphs
 from psgnn.anchors import select_anchors
@@ -121,6 +122,32 @@ def test_padding_of_anchors_changes_nothing() -> None:
     assert not wider[:, 6:].any()
 
 
+@pytest.mark.parametrize(("count", "padding"), [(1, 0), (7, 2), (16, 0), (17, 0), (40, 9)])
+def test_the_basis_of_one_large_graph_is_that_of_others(
+    count: int, padding: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    union = union_of(nx.disjoint_union(nx.barabasi_albert_graph(120, 2, seed=0), nx.empty_graph(2)))
+    anchors = np.concatenate([anchor_rows(union, [count]), np.full((1, padding), -1)], axis=1)
+    expected, values = anchor_basis(union, anchors)
+    monkeypatch.setattr("psgnn.graph.LARGE_NODES", 1)
+    basis, found = anchor_basis(union, anchors)
+    assert basis.shape == (122, count + padding)
+    assert basis.flags.c_contiguous
+    np.testing.assert_allclose(found, values, atol=1e-4)
+    # Eigenvectors have no sign, and those of equal values no direction: compare what they span.
+    np.testing.assert_allclose(basis @ (found.T * basis.T), expected @ (values.T * expected.T), atol=1e-4)
+
+
+def test_a_smoother_does_not_mix_up_its_arrays() -> None:
+    smoother = _SmootherOfOne(union_of(RANDOM))
+    x = whole_lines(24, 16)
+    given = np.random.default_rng(0).normal(size=x.shape).astype(np.float32)
+    for _ in range(3):  # after an odd number of steps the array that is left over is the caller's
+        x[...] = given
+        np.testing.assert_allclose(smoother.towards(x, 1), (given + smoother(given)) / 2, atol=1e-5)
+    assert smoother(whole_lines(24, 32)).shape == (24, 32)
+
+
 def test_no_more_vectors_than_the_cap() -> None:
     graph = nx.gnp_random_graph(MOST_VECTORS + 10, 0.2, seed=0)
     union = union_of(graph)
@@ -158,6 +185,12 @@ def test_triangles_are_those_of_networkx(graph: nx.Graph) -> None:
     adjacency = adjacency_of(graph)
     found = triangles(adjacency.indptr, adjacency.indices)
     assert found.tolist() == [nx.triangles(graph)[v] for v in graph]
+
+
+def test_triangles_of_more_nodes_than_a_word_has_bits() -> None:
+    graph = nx.barabasi_albert_graph(300, 8, seed=0)
+    adjacency = adjacency_of(graph)
+    assert triangles(adjacency.indptr, adjacency.indices).tolist() == [nx.triangles(graph)[v] for v in graph]
 
 
 @settings(max_examples=20)
@@ -316,6 +349,11 @@ def test_rows_that_are_no_whole_lines_are_not_read() -> None:
         x, out = (np.ones((3, columns), np.float32) for columns in (width, out_width))
         with pytest.raises(ValueError, match="whole lines"):
             smooth(adjacency, x, 0.5, one, x[0], out)
+    with pytest.raises(ValueError, match="share memory"):
+        smooth(adjacency, whole := whole_lines(3, 16), 0.5, one, whole[0], whole)
+    doubles = np.ones((3, 16)), np.zeros((3, 16))
+    with pytest.raises(TypingError, match="float32"):
+        smooth(adjacency, doubles[0], 0.5, one, doubles[0][0], doubles[1])
 
 
 def test_lines_begin_where_those_of_the_cache_do() -> None:

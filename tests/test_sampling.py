@@ -62,6 +62,11 @@ def test_within_blocks_numbers_every_pair(sizes):
     assert np.array_equal(pool.rank(pool.unrank(ranks)), ranks)
 
 
+def test_pairs_of_one_graph_may_be_small_integers():
+    pairs = np.array([[0], [69_999]], np.int32)
+    assert WithinBlocks(np.array([0, 70_000])).rank(pairs).tolist() == [69_999 * 69_998 // 2]
+
+
 @given(SIZES, st.floats(0, 1), st.integers(0, 2**32 - 1))
 def test_non_edges_number_every_pair_that_is_not_excluded(sizes, density, seed):
     rng = np.random.default_rng(seed)

@@ -501,6 +501,6 @@ def test_log2_anchors_of_a_large_graph_fit_memory(monkeypatch: pytest.MonkeyPatc
 
 def test_positions_do_not_depend_on_the_blocks_they_are_made_in(monkeypatch: pytest.MonkeyPatch) -> None:
     whole = positions_of(view_of([data_of(RANDOM), data_of(BROKEN)]), anchors([0, 5], [20, 22]), Parts())
-    monkeypatch.setattr(positions_module, "BLOCK", 7)
+    monkeypatch.setattr(positions_module, "BLOCK", 7 * whole.channels[0].nbytes)  # 7 of 31 rows
     parts = positions_of(view_of([data_of(RANDOM), data_of(BROKEN)]), anchors([0, 5], [20, 22]), Parts())
     assert np.array_equal(parts.channels, whole.channels)

@@ -50,10 +50,11 @@ class Adjacency:
                 f"but the graph has {num_nodes} nodes (0..{num_nodes - 1}); pass the right num_nodes"
             )
         if in_order(rows, cols):  # as `edge_index` gives them
-            counts = np.bincount(rows, minlength=num_nodes)
-            ours = np.concatenate([[0], np.cumsum(counts)]), cols.astype(np.int32)
-            if is_symmetric(*ours):
-                return cls(*ours)
+            starts = np.concatenate([[0], np.cumsum(np.bincount(rows, minlength=num_nodes))])
+            found = cls(starts, cols.astype(np.int32))
+            if is_symmetric(found.indptr, found.indices):
+                return found
+            del found
         # A transpose leaves every row sorted, so bucketing once and transposing twice sorts both directions.
         backward = drop_repeats(*transpose(*bucket_edges(rows, cols, num_nodes)))
         forward = transpose(*backward)

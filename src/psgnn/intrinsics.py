@@ -1,4 +1,8 @@
-"""Instructions, and facts about memory, that numba has no name for."""
+"""Instructions, and facts about memory, that numba has no name for.
+
+Numba compiles a kernel again when the file of the kernel changes. After a change here alone, remove the ``*.nbi``
+files of the kernels that use it.
+"""
 
 from __future__ import annotations
 
@@ -104,8 +108,10 @@ def add_rows(
     n is `lines` times `LINE`, and y another array than x. A compiler that does not know the number of columns adds
     them up in memory, with a test for every few of them; that takes more than twice the time.
     """
-    _check_contiguous(x)
-    _check_contiguous(y)
+    for array, dtype in ((x, types.float32), (y, types.float32), (indices, types.int32)):
+        _check_contiguous(array)
+        if array.dtype != dtype:
+            raise TypingError(f"rows are added up in arrays of {dtype}, found {array}")
 
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         word, vector = ir.IntType(64), ir.VectorType(ir.FloatType(), LINE)

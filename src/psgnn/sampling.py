@@ -100,7 +100,7 @@ class WithinBlocks:
     def rank(self, pairs: IntArray) -> IntArray:
         """The ranks ``[P]`` of pairs that lie inside a block each."""
         if self._plain:
-            return pair_code(pairs)
+            return pair_code(pairs.astype(np.int64, copy=False))
         block = _owner(self.ptr, pairs[0])
         ranks: IntArray = pair_code(pairs - self.ptr[block]) + self.starts[block]
         return ranks

@@ -24,6 +24,7 @@ from psgnn.graph import IntArray, Union
 DEFAULT_MEMORY = 2**30
 # Below this size the full table costs less than deciding which columns are missing.
 SMALL_TABLE = 2**23
+BLOCK = 2**13  # rows of a table that stay in the processor's cache while its columns are taken one by one
 
 
 class DistanceOracle:
@@ -143,13 +144,22 @@ class DistanceOracle:
         missing = list({key: k for k, key in enumerate(keys) if key not in self._columns}.values())
         if missing:
             computed = compact_columns(self.union.adjacency, *self._lanes(table[:, missing]))
-            for place, k in enumerate(missing):
-                self._columns[keys[k]] = np.ascontiguousarray(computed[:, place])
+            columns = [np.empty(computed.shape[0], computed.dtype) for _ in missing]
+            for rows in _blocks(computed.shape[0]):
+                for column, part in zip(columns, computed[rows].T, strict=True):
+                    column[rows] = part
+            self._columns.update(zip([keys[k] for k in missing], columns, strict=True))
             self._column_bytes += computed.nbytes
         hops = np.empty((self.union.num_nodes, len(keys)), np.int16)
-        for k, key in enumerate(keys):
+        for rows in _blocks(hops.shape[0]):
+            for k, key in enumerate(keys):
+                hops[rows, k] = expand(self._columns[key][rows])
+        for key in keys:
             self._columns.move_to_end(key)
-            hops[:, k] = expand(self._columns[key])
         while self.cached_bytes > self.memory:
             self._column_bytes -= self._columns.popitem(last=False)[1].nbytes
         return hops
+
+
+def _blocks(num_nodes: int) -> list[slice]:
+    return [slice(start, start + BLOCK) for start in range(0, num_nodes, BLOCK)]

@@ -138,6 +138,8 @@ def smooth(
         raise ValueError(
             f"x {x.shape} and out {out.shape} are not alike, or have no whole lines of {LINE} numbers"
         )
+    if np.may_share_memory(x, out):
+        raise ValueError("x and out share memory")
     in_parts(adjacency, x.shape[1], _smooth_rows, x, np.float32(kept), weights, everywhere, out)
 
 
@@ -249,5 +251,6 @@ def walk_columns(
         in_parts(adjacency, nodes.size, _walk_rows, x, inward, np.array(weights, np.float32), sums, y)
         x, y = y, x
         if t in diffusion:
-            spreads[t] = x[:, : nodes.size] * root[:, None] * root[nodes]
+            spreads[t] = x[:, : nodes.size] * root[:, None]
+            spreads[t] *= root[nodes]
     return [*sums, *(spreads[t] for t in diffusion)]

@@ -30,7 +30,7 @@ class _Scratch(threading.local):
     def fit(self, num_nodes: int, marks: int) -> int:
         """Have arrays for so many nodes, and the first of so many marks that are not in use."""
         if self.marks.size != num_nodes:
-            self.marks, self.queue = np.zeros(num_nodes, np.int64), np.empty((2, num_nodes), np.int32)
+            self.marks, self.queue = np.zeros(num_nodes, np.int64), np.empty((2, 0), np.int32)
             self.largest = 0
         first, self.largest = self.largest + 1, self.largest + marks
         return first
@@ -42,6 +42,8 @@ _scratch = _Scratch()
 def pair_hops(indptr: Ids, indices: Neighbours, us: Ids, vs: Ids, cutoff: int, out: Scores) -> None:
     """Hops between ``us[i]`` and ``vs[i]`` (-1 = none within the cutoff), by search from both ends."""
     first = _scratch.fit(indptr.size - 1, 2 * us.size)
+    if _scratch.queue.shape[1] != indptr.size - 1:
+        _scratch.queue = np.empty((2, indptr.size - 1), np.int32)
     _pair_hops(indptr, indices, us, vs, cutoff, first, _scratch.marks, _scratch.queue, out)
 
 

@@ -110,28 +110,29 @@ def measure_channels(view: View, nodes: IntArray, parts: Parts) -> tuple[npt.NDA
     union, oracle = view.union, view.oracle
     hops = keep_columns(oracle.hops(nodes))
     channels: Floats = empty_columns((*hops.shape, len(parts.channels)), np.float32)
-    # Unreachable is one farther than anything that can be reached.
-    far = 1 + np.maximum.reduceat(hops.max(axis=1), union.ptr[:-1]) if parts.hops else None
-    flows = list(_flows(oracle, nodes, parts))
-    for rows in _blocks(channels):
-        measured: list[npt.NDArray[Any]] = []
-        if far is not None:
+    if parts.hops:
+        # Unreachable is one farther than anything that can be reached.
+        far = 1 + np.maximum.reduceat(hops.max(axis=1), union.ptr[:-1])
+        for rows in _blocks(channels):
             reached, near = hops[rows] >= 0, np.maximum(hops[rows], 0)
-            measured.append(np.where(reached, 1 / (1 + near), 0))
-            measured.append(np.where(reached, near, far[union.graph_of[rows], None]))
-        measured += [np.log(flow[rows] + np.float32(FLOOR)) for flow in flows]
-        for c, column in enumerate(measured):
-            channels[rows, :, c] = column
+            channels[rows, :, 0] = np.where(reached, 1 / (1 + near), 0)
+            channels[rows, :, 1] = np.where(reached, near, far[union.graph_of[rows], None])
+    place = 2 * parts.hops
+    for flows in _flows(oracle, nodes, parts):
+        for rows in _blocks(channels):
+            for c, flow in enumerate(flows, place):
+                channels[rows, :, c] = np.log(flow[rows] + np.float32(FLOOR))
+        place += len(flows)
     return hops, channels
 
 
-def _flows(oracle: DistanceOracle, nodes: IntArray, parts: Parts) -> Iterator[Floats]:
-    """PageRank and diffusion from the anchors, ``[N, K]`` each."""
+def _flows(oracle: DistanceOracle, nodes: IntArray, parts: Parts) -> Iterator[list[Floats]]:
+    """PageRank and diffusion from the anchors, ``[N, K]`` each, those that are measured together in a list."""
     union = oracle.union
     if union.large and union.num_graphs == 1:
         # The same but for rounding. Others keep a walk for each, since from them the weights that come with the package
         # are rebuilt to the last bit.
-        yield from walk_columns(
+        yield walk_columns(
             union.adjacency,
             nodes[0],
             restarts=RESTARTS if parts.pagerank else (),
@@ -139,9 +140,9 @@ def _flows(oracle: DistanceOracle, nodes: IntArray, parts: Parts) -> Iterator[Fl
         )
         return
     for restart in RESTARTS if parts.pagerank else ():
-        yield oracle.pagerank(nodes, restart=restart)
+        yield [oracle.pagerank(nodes, restart=restart)]
     if parts.diffusion:
-        yield from oracle.diffusion(nodes, steps=DIFFUSION_STEPS)
+        yield oracle.diffusion(nodes, steps=DIFFUSION_STEPS)
 
 
 def _measure(view: View, nodes: IntArray, parts: Parts) -> Positions:

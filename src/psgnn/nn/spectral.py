@@ -39,17 +39,25 @@ def anchor_basis(union: Union, anchors: IntArray) -> tuple[Floats, Floats]:
         basis = smoother.towards(basis, STEPS)
         _orthonormalise(basis, union.ptr, counts)
     image = smoother(basis)
+    del smoother  # and an array of its own
     values = np.zeros((union.num_graphs, table.shape[1]), np.float32)
+    rotations = []
     for g, count in enumerate(counts):
-        blocks = _row_blocks(union.ptr[g], union.ptr[g + 1])
         small = np.add.reduce(
-            [basis[rows, :count].T.astype(np.float64) @ image[rows, :count] for rows in blocks]
+            [
+                basis[rows, :count].T.astype(np.float64) @ image[rows, :count]
+                for rows in _row_blocks(union.ptr[g], union.ptr[g + 1])
+            ]
         )
         found, rotation = np.linalg.eigh((small + small.T) / 2)
         values[g, :count] = found[::-1]
-        for rows in blocks:
-            basis[rows, :count] = basis[rows, :count] @ rotation[:, ::-1].astype(np.float32)
-    return np.ascontiguousarray(basis[:, : table.shape[1]]), values
+        rotations.append(rotation[:, ::-1].astype(np.float32))
+    del image
+    rotated = np.zeros((union.num_nodes, table.shape[1]), np.float32)
+    for g, count in enumerate(counts):
+        for rows in _row_blocks(union.ptr[g], union.ptr[g + 1]):
+            rotated[rows, :count] = basis[rows, :count] @ rotations[g]
+    return rotated, values
 
 
 def _row_blocks(first: int, last: int) -> list[slice]:
@@ -104,7 +112,8 @@ class _SmootherOfOne(_Smoother):
 
     def _multiplied(self, x: Floats, first: Floats, kept: float, steps: int) -> Floats:
         """So many multiplications by ``kept I + (1 - kept) S``; the first of the two arrays may be that of x."""
-        y = whole_lines(*x.shape) if self._spare is None else self._spare
+        spare, self._spare = self._spare, None
+        y = whole_lines(*x.shape) if spare is None or spare is x or spare.shape != x.shape else spare
         x = np.multiply(x, self.scale[:, None], out=first)
         weights = np.float32(1 - kept) * self.scale**2
         for _ in range(steps):

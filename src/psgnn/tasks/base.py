@@ -37,7 +37,7 @@ class Split:
     """Labelled pairs: all positives, then all negatives, each graph by graph (shuffle before batching).
 
     ``pairs`` int64 ``[2, P]`` with ``u < v``, ids in the disjoint union; ``labels`` float32 ``[P]``, 1 or
-    0; ``graph_ids`` int64 ``[P]``.
+    0; ``graph_ids`` int64 ``[P]``, of one graph a single zero that is repeated (``clone`` it to write to it).
     """
 
     pairs: torch.Tensor
@@ -156,15 +156,15 @@ class Task(ABC):
                 torch.from_numpy(
                     np.repeat(np.array([1, 0], np.float32), [linked.shape[1], unlinked.shape[1]])
                 ),
-                self._graph_ids(np.concatenate([linked[0], unlinked[0]])),
+                self._graph_ids(linked[0], unlinked[0]),
             )
             for linked, unlinked in zip(positives, negatives, strict=True)
         )
 
-    def _graph_ids(self, nodes: IntArray) -> torch.Tensor:
-        if self.union.num_graphs == 1:  # one zero stands for those of tens of millions of pairs
-            return torch.zeros(1, dtype=torch.long).expand(nodes.size)
-        return torch.from_numpy(self.union.graph_of[nodes])
+    def _graph_ids(self, *nodes: IntArray) -> torch.Tensor:
+        if self.union.num_graphs == 1:
+            return torch.zeros(1, dtype=torch.long).expand(sum(some.size for some in nodes))
+        return torch.from_numpy(self.union.graph_of[np.concatenate(nodes)])
 
 
 def divide(totals: IntArray, val: float, test: float) -> IntArray:
