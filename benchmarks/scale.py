@@ -61,6 +61,7 @@ def write_graph(kind: str, nodes: int, path: Path) -> int:
 def measure(path: str) -> dict[str, Any]:
     """The stages of one graph, in this process."""
     import psgnn
+    from psgnn.memory import prepare_memory
     from psgnn.nn import build_model
     from psgnn.nn.positions import positions_of
     from psgnn.training import CPU, _Trainer
@@ -74,6 +75,7 @@ def measure(path: str) -> dict[str, Any]:
         seconds[stage] = round(now - last, 3)
         last = now
 
+    prepare_memory(None)  # as `psgnn train` does
     graph = psgnn.read_graph(path)
     lap("read")
     task = psgnn.LinkPrediction([graph], seed=0)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import ctypes
 import mmap
 import os
 import re
 import resource
+import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -25,7 +27,29 @@ SHARE = 0.5
 MOST = 2**60  # more is as good as no limit
 LEAST = 2**30  # what psgnn and its libraries reserve, most of it never used
 
+# Names that glibc has for settings of its memory, from malloc.h.
+M_TRIM_THRESHOLD, M_MMAP_MAX = -1, -4
+
 _cap: int | None = None
+
+
+def prepare_memory(cap: int | str | None) -> None:
+    """Make this process ready for large arrays: within a cap, or without one as fast as can be."""
+    limit_memory(cap)
+    if cap is None:
+        keep_freed_memory()
+
+
+def keep_freed_memory() -> None:
+    """Keep memory that is freed for the next array, in place of giving it back to the system.
+
+    The system clears every page that it gives, which is a fifth of the time on graphs of millions of nodes. Does
+    nothing but on Linux with glibc.
+    """
+    set_option = getattr(ctypes.CDLL(None), "mallopt", None) if sys.platform == "linux" else None
+    if set_option is not None:
+        set_option(M_TRIM_THRESHOLD, -1)  # never
+        set_option(M_MMAP_MAX, 0)  # arrays come from the same memory as all else
 
 
 def limit_memory(cap: int | str | None) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
 import subprocess
 import sys
@@ -119,6 +120,27 @@ print("free")
 """
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
     assert done.stdout.split() == ["held", "free"], done.stderr
+
+
+@pytest.mark.skipif(
+    not hasattr(ctypes.CDLL(None), "mallopt"), reason="another C library has no such settings"
+)
+@pytest.mark.parametrize("keeps", [True, False])
+def test_freed_memory_is_kept_for_the_next_array(keeps: bool) -> None:
+    script = f"""
+import re
+import numpy as np
+from psgnn.memory import prepare_memory
+def resident():
+    return int(re.search(r"VmRSS:\\s+(\\d+) kB", open("/proc/self/status").read())[1]) * 1024
+prepare_memory({None if keeps else "'4G'"})
+before = resident()
+array = np.ones(2**26)
+del array
+print(resident() - before)
+"""
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert (int(done.stdout) > 2**28) == keeps
 
 
 def test_room_is_asked_for_before_a_file_is_read(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -54,10 +54,10 @@ def embed_command(
     from psgnn.console import flush_notes, print_json, set_verbosity
     from psgnn.exports import write_embeddings
     from psgnn.io import check_output
-    from psgnn.memory import limit_memory
+    from psgnn.memory import prepare_memory
 
     set_verbosity(quiet=quiet or as_json, verbose=verbose)
-    limit_memory(memory)
+    prepare_memory(memory)
     check_output(out, force=force)
     result = load_run(
         run, graph, root=root, settings=settings, columns=columns, pretrained=pretrained, strict=strict

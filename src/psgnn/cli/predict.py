@@ -77,10 +77,10 @@ def predict_command(
     from psgnn.console import flush_notes, print_json, set_verbosity
     from psgnn.exports import pair_columns, write_pairs
     from psgnn.io import check_output, read_pairs
-    from psgnn.memory import limit_memory
+    from psgnn.memory import prepare_memory
 
     set_verbosity(quiet=quiet or as_json, verbose=verbose)
-    limit_memory(memory)
+    prepare_memory(memory)
     if (pairs is None) == (top is None):
         raise InputError("pass either --pairs FILE or --top N")
     if out is not None:

@@ -92,13 +92,13 @@ def train_command(
     from psgnn.compare import make_task
     from psgnn.console import print_json, print_table, set_verbosity
     from psgnn.distributed import LostWorkerError, place
-    from psgnn.memory import limit_memory
+    from psgnn.memory import prepare_memory
     from psgnn.nn import build_model
     from psgnn.runs import STATE
     from psgnn.training import fit
 
     set_verbosity(quiet=quiet or as_json or place()[0] > 0, verbose=verbose)
-    limit_memory(memory)
+    prepare_memory(memory)
     chosen = dict(parse_setting(text) for text in options or [])
     if anchors is not None:
         chosen["anchors"] = parse_anchors(anchors)

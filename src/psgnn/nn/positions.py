@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -110,20 +111,29 @@ def measure_channels(view: View, nodes: IntArray, parts: Parts) -> tuple[npt.NDA
     union, oracle = view.union, view.oracle
     hops = keep_columns(oracle.hops(nodes))
     channels: Floats = empty_columns((*hops.shape, len(parts.channels)), np.float32)
+    place = 0
+    waiting: list[Callable[[slice], npt.NDArray[Any]]] = []
     if parts.hops:
         # Unreachable is one farther than anything that can be reached.
         far = 1 + np.maximum.reduceat(hops.max(axis=1), union.ptr[:-1])
+        waiting = [
+            lambda rows: np.where(hops[rows] >= 0, 1 / (1 + np.maximum(hops[rows], 0)), 0),
+            lambda rows: np.where(hops[rows] >= 0, hops[rows], far[union.graph_of[rows], None]),
+        ]
+    for flows in chain(
+        _flows(oracle, nodes, parts), [[]]
+    ):  # hops have not been written if there are no flows
+        waiting += [partial(_logs, flow) for flow in flows]
         for rows in _blocks(channels):
-            reached, near = hops[rows] >= 0, np.maximum(hops[rows], 0)
-            channels[rows, :, 0] = np.where(reached, 1 / (1 + near), 0)
-            channels[rows, :, 1] = np.where(reached, near, far[union.graph_of[rows], None])
-    place = 2 * parts.hops
-    for flows in _flows(oracle, nodes, parts):
-        for rows in _blocks(channels):
-            for c, flow in enumerate(flows, place):
-                channels[rows, :, c] = np.log(flow[rows] + np.float32(FLOOR))
-        place += len(flows)
+            for c, column in enumerate(waiting, place):
+                channels[rows, :, c] = column(rows)
+        place += len(waiting)
+        waiting = []
     return hops, channels
+
+
+def _logs(flow: Floats, rows: slice) -> Floats:
+    return np.asarray(np.log(flow[rows] + np.float32(FLOOR)))
 
 
 def _flows(oracle: DistanceOracle, nodes: IntArray, parts: Parts) -> Iterator[list[Floats]]:
