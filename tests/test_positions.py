@@ -219,6 +219,21 @@ def test_short_walks_are_counted_as_by_hand(graph: nx.Graph) -> None:
         np.testing.assert_allclose(row, expected, rtol=1e-12)
 
 
+@pytest.mark.parametrize("most", [10, 10**6])
+def test_walks_of_a_pair_do_not_depend_on_the_pairs_before_it(most: int) -> None:
+    adjacency = adjacency_of(nx.barabasi_albert_graph(30, 3, seed=0))
+    csr, pairs = (adjacency.indptr, adjacency.indices), all_pairs(30)
+    together, alone = np.empty((2, pairs.shape[1], 6))
+    order = np.random.default_rng(0).permutation(pairs.shape[1])
+    for sequence in (np.arange(order.size), order, np.argsort(pairs[1], kind="stable")):
+        found = np.empty_like(together)
+        local_walks(*csr, *pairs[:, sequence], most, found)
+        together[sequence] = found
+        for i in range(order.size):
+            local_walks(*csr, *pairs[:, i : i + 1], most, alone[i : i + 1])
+        assert np.array_equal(together, alone)
+
+
 def test_sampled_walks_keep_their_expected_number() -> None:
     """In a complete graph every neighbour stands for the others exactly as well."""
     adjacency, pair = adjacency_of(nx.complete_graph(31)), np.array([[0], [1]])

@@ -226,13 +226,18 @@ class _Search:
 
         def piece(start: int) -> None:
             us, vs = self.pairs(codes[start : start + FEATURE_BLOCK])
+            # One hub after the other: `local_walks` looks around each of them once.
+            swapped = degrees[us] > degrees[vs]
+            us, vs = np.where(swapped, vs, us), np.where(swapped, us, vs)
+            order = np.argsort(vs, kind="stable")
+            us, vs = us[order], vs[order]
             walks = np.empty((us.size, 6))
             local_walks(adjacency.indptr, adjacency.indices, us, vs, MOST_WALKED, walks)
             a, b = self.near[us], self.near[vs]
             ends = np.stack([degrees[us], degrees[vs]])
             columns = [*walks[:, [1, 3, 4, 5]].T, ends.min(axis=0), ends.max(axis=0)]
             columns += [np.square(a - b).sum(axis=1), (a * b).sum(axis=1)]
-            out[start : start + FEATURE_BLOCK] = np.stack(columns, axis=1)
+            out[start + order] = np.stack(columns, axis=1)
 
         run_threads(piece, range(0, codes.size, FEATURE_BLOCK), 1000.0 * codes.size)
         return out

@@ -16,7 +16,15 @@ import numpy as np
 import numpy.typing as npt
 
 from psgnn.errors import InputError
-from psgnn.kernels import bucket_edges, drop_repeats, in_order, is_symmetric, merge_rows, transpose
+from psgnn.kernels import (
+    bucket_edges,
+    connected_components,
+    drop_repeats,
+    in_order,
+    is_symmetric,
+    merge_rows,
+    transpose,
+)
 
 if TYPE_CHECKING:
     import torch
@@ -96,6 +104,12 @@ class Adjacency:
         return np.diff(self.indptr)
 
     @cached_property
+    def components(self) -> npt.NDArray[np.int32]:
+        """The component of every node, ``[N]``, numbered by their first nodes."""
+        labels: npt.NDArray[np.int32] = connected_components(self.indptr, self.indices)
+        return labels
+
+    @cached_property
     def rows(self) -> npt.NDArray[np.int32]:
         """The row of every entry of ``indices``, ``[2E]``."""
         return np.repeat(np.arange(self.num_nodes, dtype=np.int32), self.degrees)
@@ -163,6 +177,8 @@ class Union:
 
     def graph(self, g: int) -> Adjacency:
         """Graph ``g`` by itself, its nodes numbered from 0."""
+        if self.num_graphs == 1:
+            return self.adjacency
         first, last = int(self.ptr[g]), int(self.ptr[g + 1])
         indptr = self.adjacency.indptr[first : last + 1]
         indices = self.adjacency.indices[indptr[0] : indptr[-1]] - np.int32(first)

@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 from numba import njit
 
-from psgnn.intrinsics import AHEAD, prefetch
+from psgnn.intrinsics import AHEAD, STRIDE, prefetch
 
 Csr = tuple[npt.NDArray[np.int64], npt.NDArray[np.int32]]
 
@@ -191,6 +191,13 @@ def connected_components(
         queue[0] = start
         size, head = 1, 0
         while head < size:
+            # What is read of a node comes from three places, each of which says where the next is.
+            if head + 3 * STRIDE < size:
+                prefetch(indptr, np.int64(queue[head + 3 * STRIDE]))
+                prefetch(indices, indptr[queue[head + 2 * STRIDE]])
+                soon = queue[head + STRIDE]
+                for i in range(indptr[soon], indptr[soon + 1]):
+                    prefetch(labels, np.int64(indices[i]))
             v = queue[head]
             head += 1
             for i in range(indptr[v], indptr[v + 1]):

@@ -12,7 +12,6 @@ from psgnn.distances.engine import hop_columns
 from psgnn.distances.kernels import LANES
 from psgnn.graph import Adjacency, IntArray
 from psgnn.intrinsics import STRIDE, prefetch
-from psgnn.kernels import connected_components
 
 # Up to this many nodes every node is a candidate in every step; beyond it, a sample is.
 ALL_CANDIDATES = 4096
@@ -26,7 +25,7 @@ def farthest_first(adjacency: Adjacency, k: int, rng: np.random.Generator) -> In
     anchor is as far away as its size minus one, so that an isolated node never comes before a node that
     tells others apart. Ties are broken by a random order.
     """
-    labels = connected_components(adjacency.indptr, adjacency.indices)
+    labels = adjacency.components
     start = rng.choice(np.flatnonzero(labels == np.bincount(labels).argmax()))
     away = hop_columns(adjacency, np.array([start]))[:, 0]
     order = rng.permutation(adjacency.num_nodes)
@@ -35,7 +34,7 @@ def farthest_first(adjacency: Adjacency, k: int, rng: np.random.Generator) -> In
 
 def _extend_farthest_first(adjacency: Adjacency, chosen: list[int], order: IntArray, k: int) -> IntArray:
     """Add the farthest node to `chosen` until there are `k`; of equally far ones, the first in `order`."""
-    labels = connected_components(adjacency.indptr, adjacency.indices)
+    labels = adjacency.components
     nearest = (np.bincount(labels)[labels] - 1).astype(np.int32)
     anchors = np.full(k, -1, np.int64)
     anchors[: len(chosen)] = chosen

@@ -188,29 +188,44 @@ def pushed_pagerank(
 
 
 @njit(cache=True, nogil=True)
+def _two_steps(indptr: Ids, indices: Neighbours, v: int) -> int:
+    """How many ways of two steps lead from a node."""
+    ways = 0
+    for j in range(indptr[v], indptr[v + 1]):
+        ways += indptr[indices[j] + 1] - indptr[indices[j]]
+    return ways
+
+
+@njit(cache=True, nogil=True)
 def _local_walks(
     indptr: Ids, indices: Neighbours, us: Ids, vs: Ids, most: int, first: int, near: Ids, out: Scores
 ) -> None:
-    """What is near the farther end of pair i is marked by ``first + i``."""
+    """What is near the dearer end of pair i is marked by ``first + i``, unless it is marked already.
+
+    So pairs of one hub that come one after the other cost no more than their other ends do.
+    """
+    marked, mark = -1, first
+    cost_u, cost_v = 0, 0
     for i in range(us.size):
         u, v = us[i], vs[i]
         out[i] = 0.0
-        cost_u, cost_v = 0, 0
-        for j in range(indptr[u], indptr[u + 1]):
-            cost_u += indptr[indices[j] + 1] - indptr[indices[j]]
-        for j in range(indptr[v], indptr[v + 1]):
-            cost_v += indptr[indices[j] + 1] - indptr[indices[j]]
+        if i == 0 or u != us[i - 1]:
+            cost_u = _two_steps(indptr, indices, u)
+        if i == 0 or v != vs[i - 1]:
+            cost_v = _two_steps(indptr, indices, v)
         if cost_v < cost_u or (cost_v == cost_u and v < u):
-            u, v, cost_u = v, u, cost_v
-        for j in range(indptr[v], indptr[v + 1]):
-            near[indices[j]] = first + i
-        stride = 1 + cost_u // most
+            u, v = v, u
+        stride = 1 + min(cost_u, cost_v) // most
+        if v != marked:
+            marked, mark = v, first + i
+            for j in range(indptr[v], indptr[v + 1]):
+                near[indices[j]] = mark
         for place, j in enumerate(range(indptr[u], indptr[u + 1])):
             w = indices[j]
             degree = indptr[w + 1] - indptr[w]
             if w == v:
                 out[i, 0] = 1.0
-            if near[w] == first + i:
+            if near[w] == mark:
                 out[i, 1] += 1.0
                 out[i, 2] += 1.0 / np.log(max(degree, 2))  # a leaf is common to its neighbour and itself
                 out[i, 3] += 1.0 / degree
@@ -219,7 +234,7 @@ def _local_walks(
             walks, weighted = 0.0, 0.0
             for k in range(indptr[w], indptr[w + 1]):
                 z = indices[k]
-                if near[z] == first + i and z != u:
+                if near[z] == mark and z != u:
                     walks += 1.0
                     weighted += 1.0 / (indptr[z + 1] - indptr[z])
             out[i, 4] += stride * walks

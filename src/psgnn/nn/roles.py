@@ -10,7 +10,6 @@ from psgnn.distances.propagation import in_parts
 from psgnn.graph import Adjacency, Union
 from psgnn.heuristics.kernels import triangles
 from psgnn.intrinsics import AHEAD, prefetch
-from psgnn.kernels import connected_components
 
 Doubles = npt.NDArray[np.float64]
 
@@ -27,8 +26,7 @@ def roles_of(union: Union) -> npt.NDArray[np.float32]:
     degrees = adjacency.degrees.astype(np.float64)
     linked = np.maximum(degrees, 1)
     logs, walks, leaves, largest = _degrees_around(adjacency)
-    component = connected_components(adjacency.indptr, adjacency.indices)
-    members = np.bincount(component)[component]
+    members = np.bincount(adjacency.components)[adjacency.components]
     closed = triangles(adjacency.indptr, adjacency.indices)
     columns = [
         np.log1p(degrees),

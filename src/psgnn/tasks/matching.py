@@ -13,7 +13,6 @@ import numpy.typing as npt
 from numba import njit
 
 from psgnn.graph import Adjacency, IntArray
-from psgnn.kernels import connected_components
 from psgnn.sampling import NonEdges, distinct_integers, pair_code
 
 TRIES = 8  # random nodes looked at before all of a run are
@@ -115,7 +114,7 @@ def _draw(
         pool = NonEdges(np.array([0, taken.num_nodes]), taken.edges())
         pairs[:, missing] = pool.unrank(distinct_integers(int(pool.sizes[0]), missing.size, rng))
     if by == "distance":
-        component = connected_components(visible.indptr, visible.indices)
+        component = visible.components
         keys[component[ends[0]] != component[ends[1]]] = UNREACHABLE
     return pairs, keys
 
