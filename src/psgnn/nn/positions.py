@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
-from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -27,6 +26,8 @@ MOST_TRAINING_ANCHORS = 32  # that a network sees in one step
 FARTHEST_FROM_MEAN = 6.0  # standard deviations, beyond which networks see a measured number cut off
 FLOOR = 1e-6  # the smallest probability that is told apart from none
 BLOCK = 2**19  # bytes of channels
+
+Column = Callable[[slice], npt.NDArray[Any]]  # some rows of a channel, [n, K]
 
 
 @dataclass(frozen=True)
@@ -111,25 +112,28 @@ def measure_channels(view: View, nodes: IntArray, parts: Parts) -> tuple[npt.NDA
     union, oracle = view.union, view.oracle
     hops = keep_columns(oracle.hops(nodes))
     channels: Floats = empty_columns((*hops.shape, len(parts.channels)), np.float32)
-    place = 0
-    waiting: list[Callable[[slice], npt.NDArray[Any]]] = []
+    columns: list[Column] = []
     if parts.hops:
         # Unreachable is one farther than anything that can be reached.
         far = 1 + np.maximum.reduceat(hops.max(axis=1), union.ptr[:-1])
-        waiting = [
+        columns = [
             lambda rows: np.where(hops[rows] >= 0, 1 / (1 + np.maximum(hops[rows], 0)), 0),
             lambda rows: np.where(hops[rows] >= 0, hops[rows], far[union.graph_of[rows], None]),
         ]
-    for flows in chain(
-        _flows(oracle, nodes, parts), [[]]
-    ):  # hops have not been written if there are no flows
-        waiting += [partial(_logs, flow) for flow in flows]
-        for rows in _blocks(channels):
-            for c, column in enumerate(waiting, place):
-                channels[rows, :, c] = column(rows)
-        place += len(waiting)
-        waiting = []
+    place = 0
+    for flows in _flows(oracle, nodes, parts):
+        columns += [partial(_logs, flow) for flow in flows]
+        place, columns = _write(channels, place, columns), []
+    _write(channels, place, columns)  # hops, where there are no flows
     return hops, channels
+
+
+def _write(channels: Floats, place: int, columns: Sequence[Column]) -> int:
+    """Fill the channels from `place` on, and say which comes next."""
+    for rows in _blocks(channels):
+        for c, column in enumerate(columns, place):
+            channels[rows, :, c] = column(rows)
+    return place + len(columns)
 
 
 def _logs(flow: Floats, rows: slice) -> Floats:
