@@ -106,7 +106,7 @@ def add_rows(
     """``y.flat[place:place + n] += x[j, column:column + n]`` for the j in ``indices[first:last]``, one after the other.
 
     n is `lines` times `LINE`, and y another array than x. A compiler that does not know the number of columns adds
-    them up in memory, with a test for every few of them; that takes more than twice the time.
+    them up in memory, with a test for every few of them; where x fits the cache, that takes twice the time.
     """
     for array, dtype in ((x, types.float32), (y, types.float32), (indices, types.int32)):
         _check_contiguous(array)
