@@ -24,9 +24,9 @@ help:
 
 setup: $(STAMP)
 
-$(STAMP): pyproject.toml constraints.txt
+$(STAMP): pyproject.toml lab/pyproject.toml constraints.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv .venv
-	$(BIN)/python -m pip install -qq --disable-pip-version-check -c constraints.txt -e ".[dev]"
+	$(BIN)/python -m pip install -qq --disable-pip-version-check -c constraints.txt -e ".[dev]" -e lab
 	touch $(STAMP)
 
 demo: $(STAMP)
@@ -46,12 +46,12 @@ check test: $(STAMP)
 	$(BIN)/python -m pytest -n $(JOBS)
 
 bench: $(STAMP)
-	$(BIN)/python benchmarks/distances.py --json benchmarks/results/distances.json > /dev/null
-	$(BIN)/python benchmarks/training.py --json benchmarks/results/training.json > /dev/null
-	$(BIN)/python benchmarks/scale.py --json benchmarks/results/scale.json > /dev/null
-	$(BIN)/python benchmarks/million.py --json benchmarks/results/million.json > /dev/null
-	$(BIN)/python benchmarks/candidates.py --json benchmarks/results/candidates.json > /dev/null
-	$(BIN)/python benchmarks/audit.py --json benchmarks/results/audit.json > /dev/null
+	$(BIN)/python lab/benchmarks/distances.py --json lab/benchmarks/results/distances.json > /dev/null
+	$(BIN)/python lab/benchmarks/training.py --json lab/benchmarks/results/training.json > /dev/null
+	$(BIN)/python lab/benchmarks/scale.py --json lab/benchmarks/results/scale.json > /dev/null
+	$(BIN)/python lab/benchmarks/million.py --json lab/benchmarks/results/million.json > /dev/null
+	$(BIN)/python lab/benchmarks/candidates.py --json lab/benchmarks/results/candidates.json > /dev/null
+	$(BIN)/python lab/benchmarks/audit.py --json lab/benchmarks/results/audit.json > /dev/null
 
 peers: .venv-node2vec/.installed
 

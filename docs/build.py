@@ -14,7 +14,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from psgnn.nn.weights import Weights
+    from psgnn.models._weights import Weights
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -44,7 +44,7 @@ def with_tables(page: str) -> str:
 
 def with_weights(page: str) -> str:
     """The page with what shipped weights say about themselves between ``<!-- NAME weights begin -->`` and its end."""
-    from psgnn.nn.weights import WEIGHTS, read_weights
+    from psgnn.models._weights import WEIGHTS, read_weights
 
     for name in WEIGHTS:
         begin, end = f"<!-- {name} weights begin -->\n", f"<!-- {name} weights end -->"
@@ -73,12 +73,12 @@ def weights_table(weights: Weights) -> str:
 
 def with_experiments(page: str) -> str:
     """The page with the tables of every experiment that has markers in it, made from its records."""
-    from psgnn.experiments.manifest import load_manifest, manifest_names
-    from psgnn.experiments.tables import with_tables as with_records
+    from psgnn_lab.manifest import load_manifest, manifest_names
+    from psgnn_lab.tables import with_tables as with_records
 
-    for name in manifest_names(ROOT / "experiments"):
+    for name in manifest_names(ROOT / "lab" / "experiments"):
         if f"<!-- {name} begin -->" in page:
-            page = with_records(page, load_manifest(name, ROOT / "experiments"))
+            page = with_records(page, load_manifest(name, ROOT / "lab" / "experiments"))
     return page
 
 
@@ -86,7 +86,7 @@ def pictures() -> None:
     """The picture of the README, and that of growth."""
     from psgnn.anchors import select_anchors
     from psgnn.datasets import load_dataset
-    from psgnn.plot import plot_anchors
+    from psgnn.report.plot import plot_anchors
 
     (data,) = load_dataset("communities")
     sets = {rule: select_anchors(data, rule, "log") for rule in ("random", "degree", "farthest-first")}
@@ -97,11 +97,11 @@ def pictures() -> None:
 
 def figures() -> None:
     """The figures of the experiments, made from their records."""
-    from psgnn.experiments.figures import write_figures
-    from psgnn.experiments.manifest import load_manifest, manifest_names
+    from psgnn_lab.figures import write_figures
+    from psgnn_lab.manifest import load_manifest, manifest_names
 
-    for name in manifest_names(ROOT / "experiments"):
-        write_figures(load_manifest(name, ROOT / "experiments"))
+    for name in manifest_names(ROOT / "lab" / "experiments"):
+        write_figures(load_manifest(name, ROOT / "lab" / "experiments"))
 
 
 def main() -> None:

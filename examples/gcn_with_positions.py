@@ -12,7 +12,7 @@ import torch
 from torch_geometric.nn import GCN
 
 import psgnn
-from psgnn.transforms import AddAnchorDistances
+from psgnn.models.transforms import AddAnchorDistances
 
 
 def accuracy(positions: bool) -> float:

@@ -18,9 +18,11 @@ import torch
 from torch_geometric.data import Data
 
 from psgnn import cli
-from psgnn.graph import Adjacency, make_data
+from psgnn.graph._graph import Adjacency, make_data
+from psgnn_lab import commands
 
 Run = Callable[..., tuple[int, str, str]]
+LAB_COMMANDS = [command.name for command in commands.app.registered_commands]
 
 # Tests run side by side, one a core; more threads in each would only wait for one another.
 torch.set_num_threads(1)
@@ -59,13 +61,14 @@ def _unchanged_log() -> Iterator[None]:
 
 @pytest.fixture
 def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> Run:
-    """Run ``psgnn ARGS`` in an empty folder; exit code, stdout, stderr."""
+    """Run ``psgnn ARGS``, or ``psgnn-lab ARGS`` for its commands, in an empty folder; exit code, stdout, stderr."""
     monkeypatch.chdir(tmp_path)
 
     def call(*args: object) -> tuple[int, str, str]:
-        monkeypatch.setattr(sys, "argv", ["psgnn", *map(str, args)])
+        program = "psgnn-lab" if args and args[0] in LAB_COMMANDS else "psgnn"
+        monkeypatch.setattr(sys, "argv", [program, *map(str, args)])
         with pytest.raises(SystemExit) as exit_info:
-            cli.main()
+            (commands if program == "psgnn-lab" else cli).main()
         captured = capsys.readouterr()
         return int(exit_info.value.code or 0), captured.out, captured.err
 

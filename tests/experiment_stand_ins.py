@@ -13,10 +13,10 @@ from typing import Any
 
 from psgnn.cli.failures import run_app
 from psgnn.errors import InputError
-from psgnn.experiments.manifest import load_manifest
-from psgnn.experiments.plan import Run, plan
-from psgnn.experiments.records import find_record
-from psgnn.experiments.runner import execute_all
+from psgnn_lab.manifest import load_manifest
+from psgnn_lab.plan import Run, plan
+from psgnn_lab.records import find_record
+from psgnn_lab.runner import execute_all
 
 
 def steady(run: Run, root: str | None) -> dict[str, Any]:

@@ -12,8 +12,8 @@ from torch_geometric.data import Data
 
 import psgnn
 from conftest import data_of
-from psgnn.graph import Adjacency
-from psgnn.report.drawing import Limits, Step, draw_graph
+from psgnn.graph._graph import Adjacency
+from psgnn.report._drawing import Limits, Step, draw_graph
 
 HOSTILE_NAMES = [
     "<img src=x onerror=alert(1)>",

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from psgnn.errors import InputError
-from psgnn.experiments.plan import Run
+from psgnn_lab.plan import Run
 
 
 def steady(run: Run, root: str | None) -> dict[str, Any]:
@@ -41,9 +41,9 @@ def fragile(run: Run, root: str | None) -> dict[str, Any]:
 
 def main() -> None:
     """Make what is missing."""
-    from psgnn.experiments.manifest import load_manifest
-    from psgnn.experiments.search import search_all
-    from psgnn.experiments.trials import search_cells
+    from psgnn_lab.manifest import load_manifest
+    from psgnn_lab.search import search_all
+    from psgnn_lab.trials import search_cells
 
     manifest = load_manifest("small", Path(sys.argv[1]))
     search_all(manifest, search_cells(manifest), storage=sys.argv[2], jobs=1, make=slow)

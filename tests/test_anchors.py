@@ -9,17 +9,17 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-import psgnn.anchors.greedy as greedy
+import psgnn.anchors._greedy as greedy
 from conftest import adjacency_of, data_of, random_graphs
 from psgnn.anchors import (
     RULES,
     anchor_count,
     anchor_diagnostics,
-    centrality,
     metric_basis,
     minimum_dominating_set,
     select_anchors,
 )
+from psgnn.anchors import _centrality as centrality
 from psgnn.datasets import load_dataset
 from psgnn.distances import hop_columns
 from psgnn.errors import InputError

@@ -12,7 +12,9 @@ import pytest
 import torch
 from torch_geometric.utils import to_networkx
 
-from psgnn.datasets import biomodules, kernels, load_dataset
+from psgnn.datasets import _biomodules as biomodules
+from psgnn.datasets import _biomodules_kernels as kernels
+from psgnn.datasets import load_dataset
 from psgnn.errors import InputError
 
 SMALL = {"networks": 4, "generations": 40}

@@ -12,17 +12,17 @@ import pytest
 import torch
 from hypothesis import given
 
-import psgnn.candidates as candidates
+import psgnn.training._candidates as candidates
 from conftest import adjacency_of, data_of, random_graphs
-from psgnn.candidates import top_links
 from psgnn.datasets import load_dataset
 from psgnn.errors import InputError
-from psgnn.graph import Union
-from psgnn.nn import build_model
-from psgnn.proposals import nearest_partners, pairs_of, prominent_pairs, walk_partners
-from psgnn.results import Result
+from psgnn.graph._graph import GraphBatch
+from psgnn.models import build_model
+from psgnn.scoring._proposals import nearest_partners, pairs_of, prominent_pairs, walk_partners
 from psgnn.tasks import LinkPrediction, PairClassification
 from psgnn.training import fit
+from psgnn.training._candidates import top_links
+from psgnn.training._results import Result
 
 
 def trained(graphs: Any, epochs: int = 30, model: str = "psgnn", **options: Any) -> Result:
@@ -203,7 +203,7 @@ def test_walk_partners_of_a_capped_node_are_those_that_most_walks_lead_to() -> N
 
 
 def test_walks_from_hubs_are_cut_short(monkeypatch: pytest.MonkeyPatch) -> None:
-    import psgnn.proposals as proposals
+    import psgnn.scoring._proposals as proposals
 
     monkeypatch.setattr(proposals, "MOST_STEPS", 50)
     graph = nx.barabasi_albert_graph(400, 8, seed=0)
@@ -215,7 +215,7 @@ def test_walks_from_hubs_are_cut_short(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize("dot", [False, True])
 def test_trees_find_nearest_nodes(dot: bool) -> None:
     rng = np.random.default_rng(0)
-    union = Union.of_adjacencies([adjacency_of(nx.empty_graph(size)) for size in (1, 700, 90)])
+    union = GraphBatch.of_adjacencies([adjacency_of(nx.empty_graph(size)) for size in (1, 700, 90)])
     h = rng.standard_normal((union.num_nodes, 6)).astype(np.float32)
     partners = nearest_partners(union, h, 5, dot=dot, rng=rng)
     assert (partners[0] < 0).all()  # alone in its graph
@@ -231,13 +231,13 @@ def test_trees_find_nearest_nodes(dot: bool) -> None:
 
 
 def test_equal_nodes_do_not_stop_a_tree() -> None:
-    union = Union.of_adjacencies([adjacency_of(nx.empty_graph(1000))])
+    union = GraphBatch.of_adjacencies([adjacency_of(nx.empty_graph(1000))])
     h = np.zeros((1000, 3), np.float32)
     partners = nearest_partners(union, h, 4, dot=False, rng=np.random.default_rng(0))
     assert (partners >= 0).all()
 
 
 def test_prominent_pairs_are_those_of_the_most_prominent_nodes_of_each_graph() -> None:
-    union = Union.of_adjacencies([adjacency_of(nx.empty_graph(size)) for size in (4, 2, 1)])
+    union = GraphBatch.of_adjacencies([adjacency_of(nx.empty_graph(size)) for size in (4, 2, 1)])
     pairs = prominent_pairs(union, np.array([1, 9, 3, 7, 5, 5, 2]), 3)
     assert sorted(map(sorted, pairs.T.tolist())) == [[1, 2], [1, 3], [2, 3], [4, 5]]

@@ -37,10 +37,9 @@ def test_help_needs_no_torch() -> None:
     assert done.returncode == 0, done.stderr
     assert "anchors" in done.stdout
     assert "compare" in done.stdout
-    assert "reproduce" in done.stdout
 
 
-@pytest.mark.parametrize("command", ["datasets", "anchors", "train", "compare", "reproduce", "report"])
+@pytest.mark.parametrize("command", ["datasets", "anchors", "train", "compare", "report"])
 def test_every_command_has_an_example_that_names_it(run: Run, command: str) -> None:
     code, out, err = run(command, "--help")
     assert code == 0
@@ -92,7 +91,7 @@ def test_anchors_are_drawn(run: Run, tmp_path: Path) -> None:
 
 
 def test_compare_prints_every_rule_with_its_spread(run: Run) -> None:
-    from psgnn.heuristics import HEURISTICS
+    from psgnn.scoring import HEURISTICS
 
     arguments = ("compare", "communities", "--set", "communities=6", "--set", "size=6", "--task", "pair")
     code, out, err = run(*arguments, "--models", "none", "--seeds", 2)
@@ -119,8 +118,8 @@ def test_compare_takes_labels_from_a_file(run: Run, edges: Path, tmp_path: Path)
 
 
 def test_compare_puts_models_and_rules_in_one_table(run: Run, edges: Path) -> None:
-    from psgnn.heuristics import HEURISTICS
-    from psgnn.nn import MODELS
+    from psgnn.models import MODELS
+    from psgnn.scoring import HEURISTICS
 
     code, out, err = run("compare", edges, "--seeds", 1, "--epochs", 2, "--json")
     assert code == 0
@@ -145,7 +144,7 @@ def test_compare_takes_peers_negatives_and_a_first_seed(run: Run, edges: Path) -
 
 
 def test_compare_ablates(run: Run, edges: Path) -> None:
-    from psgnn.nn.config import ABLATIONS
+    from psgnn.models._config import ABLATIONS
 
     code, out, err = run("compare", edges, "--ablate", "--seeds", 1, "--epochs", 2, "--json")
     assert code == 0, err
@@ -254,7 +253,7 @@ def test_train_writes_a_run_that_loads(run: Run, edges: Path, tmp_path: Path) ->
 def test_an_interrupted_training_says_how_to_go_on(
     run: Run, edges: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    import psgnn.training as training
+    import psgnn.training._fit as training
 
     epoch = training._Trainer._epoch
 
@@ -397,7 +396,7 @@ def test_ctrl_c_is_one_line_and_leaves_nothing(
     def interrupted(*args: object, **kwargs: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("psgnn.anchors.report.select_anchors", interrupted)
+    monkeypatch.setattr("psgnn.anchors._report.select_anchors", interrupted)
     code, out, err = run("anchors", edges, "-o", "anchors.csv")
     assert code == 130
     assert err.splitlines()[-1] == "psgnn: error: interrupted"

@@ -231,7 +231,7 @@ def test_interrupted_predictions_leave_nothing(
     def interrupted(*args: object, **kwargs: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("psgnn.exports.write_frame", interrupted)
+    monkeypatch.setattr("psgnn.graph._exports.write_frame", interrupted)
     assert run("predict", "run", "--top", 3, "-o", "p.csv") == (130, "", "psgnn: error: interrupted\n")
     assert {path.name for path in tmp_path.iterdir()} == {"run"}
 
@@ -259,7 +259,7 @@ def test_labels_come_from_a_file_and_may_be_missing(run: Run, tmp_path: Path) ->
 
 
 def test_bench_measures_and_compares(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    import psgnn.bench as bench
+    import psgnn_lab.bench as bench
 
     measure = bench.quick_benchmark
     monkeypatch.setattr(bench, "quick_benchmark", lambda **options: measure(scale=0.1, **options))
@@ -279,7 +279,7 @@ def test_bench_measures_and_compares(run: Run, monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_bench_does_not_trust_its_peers(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    import psgnn.bench as bench
+    import psgnn_lab.bench as bench
 
     monkeypatch.setattr(bench, "scipy_dijkstra", lambda graph: lambda sources: np.zeros((9, sources.size)))
     with pytest.raises(RuntimeError, match="scipy dijkstra disagrees"):
@@ -319,22 +319,25 @@ def test_completion_knows_the_commands(tmp_path: Path) -> None:
     done = shell(
         "psgnn", tmp_path, _PSGNN_COMPLETE="complete_bash", COMP_WORDS="psgnn pre", COMP_CWORD="1"
     )  # fmt: skip
-    assert done.stdout.split() == ["predict", "pretrain"]
+    assert done.stdout.split() == ["predict"]
     assert "--install-completion" in shell("psgnn --help", tmp_path).stdout
 
 
-@pytest.mark.parametrize("command", ["embed", "predict", "bench", "pretrain"])
+@pytest.mark.parametrize(
+    "command",
+    ["psgnn embed", "psgnn predict", "psgnn-lab bench", "psgnn-lab pretrain", "psgnn-lab reproduce"],
+)
 def test_every_command_has_an_example_that_names_it(run: Run, command: str) -> None:
-    code, out, err = run(command, "--help")
+    code, out, err = run(command.split()[1], "--help")
     assert code == 0
-    assert f"Example: psgnn {command}" in " ".join(out.split())
+    assert f"Example: {command}" in " ".join(out.split())
 
 
 def test_ctrl_c_is_one_line(my_run: Path, tmp_path: Path) -> None:
     code = (
         "import os, signal, sys\n"
-        "import psgnn.candidates\n"
-        "psgnn.candidates.top_links = lambda *a, **k: os.kill(os.getpid(), signal.SIGINT)\n"
+        "import psgnn.training._candidates\n"
+        "psgnn.training._candidates.top_links = lambda *a, **k: os.kill(os.getpid(), signal.SIGINT)\n"
         "sys.argv = ['psgnn', 'predict', 'run', '--top', '3', '-o', 'p.csv']\n"
         "from psgnn import cli; cli.main()"
     )

@@ -12,15 +12,15 @@ import torch
 from torch_geometric.data import Data
 
 from conftest import Run, data_of
-from psgnn.compare import Method, ablations, compare, make_task, measure, parse_models
 from psgnn.errors import InputError
-from psgnn.heuristics import HEURISTICS, score_pairs
-from psgnn.metrics import evaluate
-from psgnn.nn import MODELS, build_model
-from psgnn.nn.config import ABLATIONS
-from psgnn.peers import PEERS
+from psgnn.models import MODELS, build_model
+from psgnn.models._config import ABLATIONS
+from psgnn.scoring import HEURISTICS, score_pairs
 from psgnn.tasks import LinkPrediction, OfficialLinks, PairClassification
+from psgnn.tasks._metrics import evaluate
 from psgnn.training import fit
+from psgnn.training._compare import Method, ablations, compare, make_task, measure, parse_models
+from psgnn.training._peers import PEERS
 
 
 @pytest.fixture(scope="module")
@@ -194,13 +194,15 @@ def test_every_ablation_is_a_setting_of_psgnn(graphs: list[Data]) -> None:
 def test_ablate_compares_psgnn_with_its_parts_left_out(
     graphs: list[Data], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("psgnn.compare.ABLATIONS", {"without roles": {"roles": False}})
+    monkeypatch.setattr("psgnn.training._compare.ABLATIONS", {"without roles": {"roles": False}})
     rows = compare(graphs, "link", models=["gcn"], ablate=True, seeds=1, epochs=2)
     assert {row["name"] for row in rows} == {"psgnn", "without roles"}
 
 
 def test_ctrl_c_shows_what_was_measured(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    comparing = importlib.import_module("psgnn.compare")  # psgnn.compare is the function, too
+    comparing = importlib.import_module(
+        "psgnn.training._compare"
+    )  # psgnn.training._compare is the function, too
     measured: list[str] = []
 
     def interrupted(method: Method, *arguments: Any, **options: Any) -> dict[str, Any]:

@@ -22,12 +22,12 @@ from hypothesis import strategies as st
 from torch_geometric.data import Data
 
 import psgnn.datasets
+from psgnn.datasets import _planetoid as planetoid_module
 from psgnn.datasets import dataset_names, is_dataset, list_datasets, load_dataset
-from psgnn.datasets import planetoid as planetoid_module
-from psgnn.datasets.catalog import CATALOG
-from psgnn.datasets.files import Copy, DataFile
+from psgnn.datasets._catalog import CATALOG
+from psgnn.datasets._files import Copy, DataFile
 from psgnn.errors import DataError, InputError
-from psgnn.graph import Adjacency
+from psgnn.graph._graph import Adjacency
 
 REAL = [name for name, row in CATALOG.items() if row.kind == "real"]
 

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numba.core.errors import TypingError
 
-import psgnn.distances.engine as engine
+import psgnn.distances._engine as engine
 from conftest import adjacency_of, data_of, random_graphs
 from psgnn.distances import (
     DistanceOracle,
@@ -23,10 +23,10 @@ from psgnn.distances import (
     shortest_distances,
     walk_columns,
 )
-from psgnn.distances.kernels import NO_CUTOFF, TOO_DEEP, TOO_SLOW, bitset_bfs, queue_columns
-from psgnn.distances.propagation import spread
+from psgnn.distances._propagation import spread
 from psgnn.errors import InputError
-from psgnn.graph import Union
+from psgnn.graph._graph import GraphBatch
+from psgnn.kernels._bfs import NO_CUTOFF, TOO_DEEP, TOO_SLOW, bitset_bfs, queue_columns
 
 
 def networkx_hops(graph: nx.Graph, cutoff: int | None = None) -> np.ndarray:
@@ -182,9 +182,9 @@ def test_distance_sums_are_the_row_sums_of_the_matrix(name: str) -> None:
 # --- the oracle
 
 
-def three_graphs() -> tuple[Union, np.ndarray]:
+def three_graphs() -> tuple[GraphBatch, np.ndarray]:
     shapes = [SHAPES["grid"], SHAPES["islands"], nx.path_graph(300)]
-    union = Union.of([data_of(shape) for shape in shapes])
+    union = GraphBatch.of([data_of(shape) for shape in shapes])
     every = networkx_hops(nx.disjoint_union_all(shapes))
     return union, every
 
@@ -193,8 +193,8 @@ def three_graphs() -> tuple[Union, np.ndarray]:
 def test_oracle_measures_each_node_to_the_anchors_of_its_own_graph(
     small_table: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("psgnn.distances.oracle.SMALL_TABLE", small_table)
-    monkeypatch.setattr("psgnn.distances.oracle.BLOCK", 3)
+    monkeypatch.setattr("psgnn.distances._oracle.SMALL_TABLE", small_table)
+    monkeypatch.setattr("psgnn.distances._oracle.BLOCK", 3)
     union, every = three_graphs()
     oracle = DistanceOracle(union)
     rng = np.random.default_rng(0)
@@ -210,8 +210,8 @@ def test_oracle_measures_each_node_to_the_anchors_of_its_own_graph(
 
 
 def test_oracle_stays_under_its_cap_and_computes_nothing_twice(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("psgnn.distances.oracle.SMALL_TABLE", 0)
-    union = Union.of([data_of(SHAPES["power law"])])
+    monkeypatch.setattr("psgnn.distances._oracle.SMALL_TABLE", 0)
+    union = GraphBatch.of([data_of(SHAPES["power law"])])
     oracle = DistanceOracle(union, memory=20 * union.num_nodes)
     computed = []
     original = engine.compact_columns
@@ -220,7 +220,7 @@ def test_oracle_stays_under_its_cap_and_computes_nothing_twice(monkeypatch: pyte
         computed.extend(nodes.tolist())
         return original(adjacency, nodes, starts)
 
-    monkeypatch.setattr("psgnn.distances.oracle.compact_columns", counting)
+    monkeypatch.setattr("psgnn.distances._oracle.compact_columns", counting)
     every = networkx_hops(SHAPES["power law"])
     for first in (0, 3, 6, 250, 0):
         nodes = np.arange(first, first + 10)
@@ -232,8 +232,8 @@ def test_oracle_stays_under_its_cap_and_computes_nothing_twice(monkeypatch: pyte
 
 
 def test_oracle_keeps_bytes_while_they_hold_the_distances(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("psgnn.distances.oracle.SMALL_TABLE", 0)
-    short, long = (Union.of([data_of(nx.path_graph(n))]) for n in (255, 256))
+    monkeypatch.setattr("psgnn.distances._oracle.SMALL_TABLE", 0)
+    short, long = (GraphBatch.of([data_of(nx.path_graph(n))]) for n in (255, 256))
     for union, width in ((short, 1), (long, 2)):
         oracle = DistanceOracle(union)
         assert oracle.hops([0])[-1, 0] == union.num_nodes - 1
@@ -310,8 +310,8 @@ def test_threads_do_not_change_a_bit(monkeypatch: pytest.MonkeyPatch) -> None:
     adjacency, nodes = adjacency_of(graph), np.arange(200)
     results = []
     for threads in (1, 3):
-        monkeypatch.setattr("psgnn.distances.engine.num_threads", lambda threads=threads: threads)
-        monkeypatch.setattr("psgnn.distances.propagation.num_threads", lambda threads=threads: threads)
+        monkeypatch.setattr("psgnn.distances._engine.num_threads", lambda threads=threads: threads)
+        monkeypatch.setattr("psgnn.distances._propagation.num_threads", lambda threads=threads: threads)
         results.append(
             (
                 hop_columns(adjacency, nodes),
@@ -330,7 +330,7 @@ def test_oracle_walks_from_the_anchors_of_each_graph() -> None:
     columns = oracle.pagerank(anchors)
     per_graph = np.add.reduceat(columns, union.ptr[:-1])
     assert np.allclose(per_graph, [[1, 1], [1, 0], [1, 1]], atol=1e-5)
-    single = Union.of([data_of(SHAPES["grid"])])
+    single = GraphBatch.of([data_of(SHAPES["grid"])])
     assert np.allclose(columns[: single.num_nodes], DistanceOracle(single).pagerank([0, 5]))
     (two,) = oracle.diffusion(anchors, steps=(2,))
     assert two.shape == columns.shape

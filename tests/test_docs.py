@@ -21,7 +21,8 @@ import pytest
 import psgnn
 from psgnn import cli
 from psgnn.anchors import RULES
-from psgnn.anchors.report import describe_anchors
+from psgnn.anchors._report import describe_anchors
+from psgnn_lab import commands
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -57,7 +58,7 @@ def run_psgnn(command: str, monkeypatch: pytest.MonkeyPatch) -> tuple[int, str]:
     monkeypatch.setattr(sys, "argv", shlex.split(command, comments=True))
     out, err = io.StringIO(), io.StringIO()
     with redirect_stdout(out), redirect_stderr(err), pytest.raises(SystemExit) as exit_info:
-        cli.main()
+        (commands if sys.argv[0] == "psgnn-lab" else cli).main()
     return int(exit_info.value.code or 0), err.getvalue()
 
 
@@ -82,7 +83,7 @@ def run_commands(block: Block, folder: Path, monkeypatch: pytest.MonkeyPatch) ->
     """Every command succeeds; but the last of a block that is to fail says what the page says it does."""
     commands = commands_of(block)
     for command in commands:
-        if not command.startswith("psgnn "):
+        if not command.startswith(("psgnn ", "psgnn-lab ")):
             subprocess.run(["bash", "-c", command], check=True)
             continue
         code, err = run_psgnn(command, monkeypatch)
@@ -117,10 +118,14 @@ def test_blocks_run_or_are_marked_as_illustrations() -> None:
 
 def test_commands_in_sentences_exist() -> None:
     """A command that stands in a sentence is one of psgnn's, and its options are those of its help."""
-    known = {command.name for command in cli.app.registered_commands}
+    known = {
+        f"{program} {command.name}"
+        for program, app in (("psgnn", cli.app), ("psgnn-lab", commands.app))
+        for command in app.registered_commands
+    }
     for page in PAGES:
-        for command in re.findall(r"`psgnn ([a-z]+)", page.read_text()):
-            assert command in known, f"{page.name} names psgnn {command}"
+        for command in re.findall(r"`(psgnn(?:-lab)? [a-z]+)", page.read_text()):
+            assert command in known, f"{page.name} names {command}"
 
 
 def test_the_table_of_anchor_rules_is_what_the_command_prints() -> None:
@@ -175,7 +180,7 @@ def test_the_site_can_be_built(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     reference = (tmp_path / "site" / "api.html").read_text()
     for name in set(psgnn.__all__) - {"__version__"}:
-        assert f'id="{getattr(psgnn, name).__module__}.{name}"' in reference, f"docs/api.md lacks {name}"
+        assert re.search(rf'id="psgnn\.[a-z.]*\.{name}"', reference), f"docs/api.md lacks {name}"
     start = (tmp_path / "site" / "index.html").read_text()
     loaded = re.findall(r"<(?:script|link|img)[^>]+(?:src|href)=\"(https?:[^\"]+)", start)
     assert not loaded, "the pages open offline"

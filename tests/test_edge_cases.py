@@ -13,9 +13,9 @@ import torch
 from conftest import adjacency_of, data_of
 from psgnn.anchors import select_anchors
 from psgnn.errors import InputError
-from psgnn.heuristics.kernels import local_walks
-from psgnn.nn import build_model
-from psgnn.nn.config import make_config
+from psgnn.kernels._pairs import local_walks
+from psgnn.models import build_model
+from psgnn.models._config import make_config
 from psgnn.tasks import LinkPrediction
 from psgnn.training import fit, load
 

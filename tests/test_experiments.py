@@ -22,14 +22,14 @@ from scipy import stats
 from experiment_stand_ins import fragile, steady
 from psgnn.datasets import load_dataset
 from psgnn.errors import InputError
-from psgnn.experiments.estimate import Estimate, as_time
-from psgnn.experiments.manifest import Manifest, MethodSpec, load_manifest, manifest_names
-from psgnn.experiments.plan import Run, having, parse_shard, plan
-from psgnn.experiments.records import find_record, read_cell, record_path, write_record
-from psgnn.experiments.runner import execute, execute_all
-from psgnn.experiments.statistics import against_best, difference, read_cells
-from psgnn.experiments.tables import document, markdown, with_tables, write_page
-from psgnn.nn import config
+from psgnn.models import _config as config
+from psgnn_lab.estimate import Estimate, as_time
+from psgnn_lab.manifest import Manifest, MethodSpec, load_manifest, manifest_names
+from psgnn_lab.plan import Run, having, parse_shard, plan
+from psgnn_lab.records import find_record, read_cell, record_path, write_record
+from psgnn_lab.runner import execute, execute_all
+from psgnn_lab.statistics import against_best, difference, read_cells
+from psgnn_lab.tables import document, markdown, with_tables, write_page
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -174,17 +174,17 @@ def test_an_unknown_experiment_gets_the_nearest(tmp_path: Path) -> None:
 def test_the_manifests_of_the_repository_agree_on_their_names() -> None:
     """A name is a record file, so in all manifests it has to stand for the same run."""
     ids: dict[tuple[str, str], str] = {}
-    for name in manifest_names(ROOT / "experiments"):
-        for run in plan(load_manifest(name, ROOT / "experiments"), seeds=1):
+    for name in manifest_names(ROOT / "lab" / "experiments"):
+        for run in plan(load_manifest(name, ROOT / "lab" / "experiments"), seeds=1):
             assert ids.setdefault((run.row.name, run.method.name), run.id) == run.id, str(run)
     assert ids
 
 
 def test_the_page_of_results_is_that_of_the_records() -> None:
     page = (ROOT / "docs" / "results.md").read_text()
-    for name in manifest_names(ROOT / "experiments"):
+    for name in manifest_names(ROOT / "lab" / "experiments"):
         assert f"<!-- {name} begin -->" in page
-        assert with_tables(page, load_manifest(name, ROOT / "experiments")) == page
+        assert with_tables(page, load_manifest(name, ROOT / "lab" / "experiments")) == page
 
 
 # --- plans
@@ -302,7 +302,7 @@ def test_a_skipped_method_that_is_unknown_gets_the_nearest(tmp_path: Path) -> No
 
 @given(parts=st.integers(1, 7))
 def test_shards_share_nothing_and_miss_nothing(parts: int) -> None:
-    manifest = load_manifest("accuracy", ROOT / "experiments")
+    manifest = load_manifest("accuracy", ROOT / "lab" / "experiments")
     every = [(run.row.name, run.method.name, run.seed) for run in plan(manifest, seeds=2)]
     found, files = [], []
     for part in range(1, parts + 1):
@@ -392,7 +392,7 @@ def test_a_run_that_fails_stops_no_other(manifest: Manifest) -> None:
 
 
 def test_a_run_is_what_the_library_measures(manifest: Manifest) -> None:
-    from psgnn.compare import Method, make_task, measure
+    from psgnn.training._compare import Method, make_task, measure
 
     run = run_of(manifest, method="pagerank")
     task = make_task(load_dataset("grid", rows=5, cols=6), "link", 100)
@@ -402,7 +402,7 @@ def test_a_run_is_what_the_library_measures(manifest: Manifest) -> None:
 
 
 def test_features_are_dropped_where_the_manifest_says_so(shared_data: Path, manifest: Manifest) -> None:
-    from psgnn.experiments.runner import _task
+    from psgnn_lab.runner import _task
 
     row = run_of(manifest).row.model_copy(
         update={"dataset": "cora", "dataset_options": {}, "features": False}
@@ -551,7 +551,7 @@ def test_the_best_other_is_the_hardest_on_common_seeds(manifest: Manifest) -> No
 
 
 def test_a_single_split_makes_no_best_other(manifest: Manifest, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("psgnn.experiments.statistics.ENOUGH_SEEDS", 2)
+    monkeypatch.setattr("psgnn_lab.statistics.ENOUGH_SEEDS", 2)
     fill(manifest, {"gcn": GCN, "pagerank": [0.5, 0.5], "adamic-adar": [0.99]})
     methods = manifest.section_methods(manifest.sections[0])
     cells = read_cells(manifest.records, manifest.row("grid-link"), methods, 100)
@@ -636,7 +636,7 @@ def test_a_goal_is_reached_by_the_whole_mean(
 
 def test_without_records_the_page_says_so(manifest: Manifest) -> None:
     page = markdown(manifest)
-    assert page.count("There are no records yet: `psgnn reproduce small`") == 2
+    assert page.count("There are no records yet: `psgnn-lab reproduce small`") == 2
     assert document(manifest)["sections"][0]["rows"][0]["difference"] is None
 
 
@@ -674,7 +674,7 @@ def test_every_link_of_the_page_leads_to_a_record(manifest: Manifest) -> None:
 
 
 def test_a_group_has_every_entry_of_its_registry(manifest: Manifest) -> None:
-    from psgnn.heuristics import HEURISTICS
+    from psgnn.scoring import HEURISTICS
 
     names = [method.name for method in manifest.expand("rules")]
     assert names == list(HEURISTICS)

@@ -13,7 +13,7 @@ import pytest
 import torch
 
 from psgnn.errors import InputError
-from psgnn.exports import pair_columns, write_embeddings, write_pairs
+from psgnn.graph._exports import pair_columns, write_embeddings, write_pairs
 
 ONE = [["anna", "Ĳda, the first", '#5" "quoted"', "007"]]
 TWO = [["a", "b"], ["a", "c", "d"]]
@@ -72,7 +72,7 @@ def test_npz_needs_no_pickle_and_is_contiguous(tmp_path: Path) -> None:
 
 
 def test_a_name_too_long_for_npz_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("psgnn.exports.MOST_NAME_BYTES", 4000)
+    monkeypatch.setattr("psgnn.graph._exports.MOST_NAME_BYTES", 4000)
     names = [["x" * 2000, "y"]]
     with pytest.raises(InputError, match=r"2000 letters.*use \.parquet"):
         write_embeddings(tmp_path / "h.npz", names, embeddings(names))

@@ -20,25 +20,24 @@ from matplotlib.figure import Figure
 from PIL import Image
 
 from conftest import data_of
-from psgnn import cli
-from psgnn.anchors.diagnostics import message_classes
-from psgnn.compare import make_task
+from psgnn.anchors._diagnostics import message_classes
 from psgnn.datasets import load_dataset
 from psgnn.errors import InputError
-from psgnn.experiments import figure_specs, figures
-from psgnn.experiments.manifest import Manifest, load_manifest, manifest_names
-from psgnn.experiments.plan import Run, plan
-from psgnn.experiments.records import find_record, record_path, write_record
-from psgnn.experiments.runner import execute
-from psgnn.experiments.tables import document, markdown, write_page
-from psgnn.graph import Adjacency
-from psgnn.layout import caveman_layout, lattice_layout
-from psgnn.nn import build_model
-from psgnn.plot import ANCHOR_COLOUR, ORANGE, SKY, plot_anchors, plot_coverage, plot_curves
+from psgnn.graph._graph import Adjacency
+from psgnn.models import build_model
+from psgnn.report._layout import caveman_layout, lattice_layout
+from psgnn.report.plot import ANCHOR_COLOUR, ORANGE, SKY, plot_anchors, plot_coverage, plot_curves
 from psgnn.training import fit
+from psgnn.training._compare import make_task
+from psgnn_lab import commands, figure_specs, figures
+from psgnn_lab.manifest import Manifest, load_manifest, manifest_names
+from psgnn_lab.plan import Run, plan
+from psgnn_lab.records import find_record, record_path, write_record
+from psgnn_lab.runner import execute
+from psgnn_lab.tables import document, markdown, write_page
 
 ROOT = Path(__file__).resolve().parent.parent
-EXPERIMENTS = ROOT / "experiments"
+EXPERIMENTS = ROOT / "lab" / "experiments"
 
 METHODS = """
 title = "Figures of a test"
@@ -471,7 +470,7 @@ def test_history_has_the_anchors_that_training_can_change(
     assert {"loss", "validation/auc"} <= set(events.Tags()["scalars"])
     assert "validation/anchors" not in events.Tags()["scalars"]
     # Too many are left out.
-    monkeypatch.setattr("psgnn.training.MOST_TRACED_ANCHORS", 3)
+    monkeypatch.setattr("psgnn.training._fit.MOST_TRACED_ANCHORS", 3)
     again = fit(build_model(name, task, preset, eval_every=1, patience=9), task, epochs=3)
     assert [entry.get("anchors") for entry in again.history] == [None] * 3
     assert again.test == result.test
@@ -686,7 +685,7 @@ def test_without_records_there_is_no_figure_and_the_page_says_so(tmp_path: Path)
     for kind in ("anchors", "size", "curves", "movement"):
         manifest = manifest_of(tmp_path, kind)
         assert figures.write_figures(manifest) == []
-        assert "**A title.** A text.\n\nThere are no records yet: `psgnn reproduce figure`" in markdown(
+        assert "**A title.** A text.\n\nThere are no records yet: `psgnn-lab reproduce figure`" in markdown(
             manifest
         )
     assert not (tmp_path / "figures").exists()
@@ -712,9 +711,9 @@ Run_ = Callable[..., tuple[int, str, str]]
 @pytest.fixture
 def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run_:
     def call(*args: object) -> tuple[int, str, str]:
-        monkeypatch.setattr(sys, "argv", ["psgnn", *map(str, args)])
+        monkeypatch.setattr(sys, "argv", ["psgnn-lab", *map(str, args)])
         with pytest.raises(SystemExit) as exit_info:
-            cli.main()
+            commands.main()
         captured = capsys.readouterr()
         return int(exit_info.value.code or 0), captured.out, captured.err
 

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from conftest import adjacency_of, data_of, random_graphs
 from psgnn.errors import InputError
-from psgnn.graph import Adjacency, Union
-from psgnn.kernels import edges_below, in_order, is_symmetric, mirror
+from psgnn.graph._graph import Adjacency, GraphBatch
+from psgnn.kernels._csr import edges_below, in_order, is_symmetric, mirror
 
 
 @given(st.lists(st.tuples(st.integers(0, 8), st.integers(0, 8)), max_size=60))
@@ -65,7 +65,7 @@ def test_a_graph_is_its_half_mirrored(graph: nx.Graph) -> None:
 
 
 def test_union_shifts_each_graph_to_its_own_nodes() -> None:
-    union = Union.of([data_of(nx.path_graph(3)), data_of(nx.empty_graph(2)), data_of(nx.cycle_graph(3))])
+    union = GraphBatch.of([data_of(nx.path_graph(3)), data_of(nx.empty_graph(2)), data_of(nx.cycle_graph(3))])
     assert union.ptr.tolist() == [0, 3, 5, 8]
     assert union.sizes.tolist() == [3, 2, 3]
     assert union.graph_of.tolist() == [0, 0, 0, 1, 1, 2, 2, 2]
@@ -88,11 +88,11 @@ def test_edges_that_do_not_fit_are_refused(edge_index: torch.Tensor, message: st
 
 def test_no_graphs_are_refused() -> None:
     with pytest.raises(InputError, match="no graph was given"):
-        Union.of([])
+        GraphBatch.of([])
 
 
 def test_an_edge_beyond_its_own_graph_does_not_land_in_the_next() -> None:
     wrong = data_of(nx.path_graph(3))
     wrong.edge_index[0, 0] = 4
     with pytest.raises(InputError, match="but the graph has 3 nodes"):
-        Union.of([wrong, data_of(nx.path_graph(3))])
+        GraphBatch.of([wrong, data_of(nx.path_graph(3))])

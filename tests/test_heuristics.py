@@ -10,13 +10,15 @@ from hypothesis import strategies as st
 
 from conftest import adjacency_of, data_of, random_graphs
 from psgnn.errors import InputError
-from psgnn.graph import Union
-from psgnn.heuristics import HEURISTICS, hops_between, kernels, rules, score_pairs
+from psgnn.graph._graph import GraphBatch
+from psgnn.kernels import _pairs as kernels
+from psgnn.scoring import HEURISTICS, hops_between, score_pairs
+from psgnn.scoring import _rules as rules
 
 
-def all_pairs(graph: nx.Graph) -> tuple[Union, np.ndarray]:
+def all_pairs(graph: nx.Graph) -> tuple[GraphBatch, np.ndarray]:
     pairs = np.array(list(combinations(range(graph.number_of_nodes()), 2)), dtype=np.int64).reshape(-1, 2).T
-    return Union.of([data_of(graph)]), pairs
+    return GraphBatch.of([data_of(graph)]), pairs
 
 
 @given(random_graphs(min_nodes=2))
@@ -104,17 +106,17 @@ def test_anchor_l1_orders_a_path_by_distance() -> None:
 
 def test_a_pair_without_a_common_anchor_is_neither_near_nor_far() -> None:
     graph = nx.disjoint_union(nx.path_graph(40), nx.empty_graph(1))
-    scores = score_pairs("anchor-l1", Union.of([data_of(graph)]), np.array([[0, 0, 0], [1, 39, 40]]))
+    scores = score_pairs("anchor-l1", GraphBatch.of([data_of(graph)]), np.array([[0, 0, 0], [1, 39, 40]]))
     assert scores[0] > scores[2] > scores[1]
 
 
 @pytest.mark.parametrize("name", HEURISTICS)
 def test_a_union_scores_as_its_graphs_do_one_by_one(name: str) -> None:
     shapes = [nx.barabasi_albert_graph(60, 2, seed=1), nx.grid_2d_graph(6, 7)]
-    union = Union.of([data_of(shape) for shape in shapes])
+    union = GraphBatch.of([data_of(shape) for shape in shapes])
     rng = np.random.default_rng(0)
     first = rng.integers(0, 60, (2, 40))
-    alone = score_pairs(name, Union.of([data_of(shapes[0])]), first, seed=4)
+    alone = score_pairs(name, GraphBatch.of([data_of(shapes[0])]), first, seed=4)
     together = score_pairs(name, union, np.concatenate([first, 60 + rng.integers(0, 42, (2, 40))], axis=1), 4)
     unreachable = alone <= -60 if name == "shortest-path" else np.zeros(40, bool)
     assert np.allclose(alone[~unreachable], together[:40][~unreachable])
@@ -123,7 +125,7 @@ def test_a_union_scores_as_its_graphs_do_one_by_one(name: str) -> None:
 @pytest.mark.parametrize("name", HEURISTICS)
 def test_scores_are_symmetric_finite_and_repeatable(name: str) -> None:
     graph = nx.disjoint_union(nx.watts_strogatz_graph(300, 4, 0.2, seed=0), nx.empty_graph(3))
-    union = Union.of([data_of(graph)])
+    union = GraphBatch.of([data_of(graph)])
     pairs = np.random.default_rng(1).integers(0, 303, (2, 500))
     pairs = pairs[:, pairs[0] != pairs[1]]
     scores = score_pairs(name, union, pairs, seed=2)

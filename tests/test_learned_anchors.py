@@ -13,10 +13,10 @@ from hypothesis import given, settings
 
 from conftest import data_of, random_graphs
 from psgnn.anchors import select_anchors
-from psgnn.anchors.greedy import farthest_first
-from psgnn.nn import View, build_model, view_of
-from psgnn.nn.boosted import Evidence, LearnedPicker
-from psgnn.nn.config import LEARNED_PICKERS
+from psgnn.anchors._greedy import farthest_first
+from psgnn.models import View, build_model, view_of
+from psgnn.models._boosted import Evidence, LearnedPicker
+from psgnn.models._config import LEARNED_PICKERS
 from psgnn.tasks import LinkPrediction, PairClassification
 from psgnn.training import Result, fit
 

@@ -9,10 +9,11 @@ from hypothesis import strategies as st
 
 from conftest import adjacency_of
 from psgnn.errors import InputError
-from psgnn.heuristics import score_pairs
-from psgnn.metrics import roc_auc
-from psgnn.tasks import LinkPrediction, matching
-from psgnn.tasks.matching import matched_negatives
+from psgnn.scoring import score_pairs
+from psgnn.tasks import LinkPrediction
+from psgnn.tasks import _matching as matching
+from psgnn.tasks._matching import matched_negatives
+from psgnn.tasks._metrics import roc_auc
 from test_tasks import SEEDS, adjacency_edges, assert_no_leak, data_of, graph_lists, splits_of
 
 HARD = st.sampled_from(["degree", "distance"])

@@ -6,7 +6,8 @@ from hypothesis import strategies as st
 from sklearn.metrics import average_precision_score, roc_auc_score
 
 from psgnn.errors import InputError
-from psgnn.metrics import (
+from psgnn.tasks import Split
+from psgnn.tasks._metrics import (
     METRICS,
     auc_standard_error,
     average_precision,
@@ -16,7 +17,6 @@ from psgnn.metrics import (
     mrr,
     roc_auc,
 )
-from psgnn.tasks import Split
 
 # Few distinct scores, so that most cases have ties, within and across labels and groups.
 ROWS = st.lists(

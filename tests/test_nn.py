@@ -10,7 +10,7 @@ import torch
 
 from conftest import data_of
 from psgnn.errors import InputError
-from psgnn.nn import (
+from psgnn.models import (
     ESTIMATORS,
     MODELS,
     PRESETS,
@@ -27,10 +27,10 @@ from psgnn.nn import (
     build_model,
     view_of,
 )
-from psgnn.nn.config import PICKERS, make_config
-from psgnn.nn.convolutions import CONVOLUTIONS
-from psgnn.nn.messages import anchor_messages, dense_messages
-from psgnn.nn.pickers import spread_top_k
+from psgnn.models._config import PICKERS, make_config
+from psgnn.models._convolutions import CONVOLUTIONS
+from psgnn.models._messages import anchor_messages, dense_messages
+from psgnn.models._pickers import spread_top_k
 from psgnn.tasks import LinkPrediction
 
 SHAPES = [
@@ -134,9 +134,9 @@ def test_padding_is_passed_over_with_the_same_gradients(reads: bool) -> None:
 def test_blocks_on_many_threads_give_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
     results = []
     for threads in (1, 3):
-        monkeypatch.setattr("psgnn.distances.engine.num_threads", lambda threads=threads: threads)
-        monkeypatch.setattr("psgnn.distances.engine.STEPS_WORTH_A_THREAD", 0)
-        monkeypatch.setattr("psgnn.nn.messages.BLOCK_WORK", 10)
+        monkeypatch.setattr("psgnn.distances._engine.num_threads", lambda threads=threads: threads)
+        monkeypatch.setattr("psgnn.distances._engine.STEPS_WORTH_A_THREAD", 0)
+        monkeypatch.setattr("psgnn.models._messages.BLOCK_WORK", 10)
         arguments = message_arguments(far=True, dtype=torch.float32)
         anchor_messages(**arguments).square().sum().backward()
         results.append([arguments[key].grad for key in ("table", "base", "weight", "far")])
@@ -355,7 +355,7 @@ def test_every_convolution_can_score(conv: str) -> None:
 @pytest.mark.parametrize("name", [name for name in PICKERS if name != "none"])
 def test_every_picker_takes_k_per_graph_and_is_fixed_in_evaluation(name: str, k: int | str) -> None:
     from psgnn.anchors import anchor_count
-    from psgnn.nn.models import model_of
+    from psgnn.models._models import model_of
 
     view = three_views()
     options: dict[str, Any] = {"picker": name, "encoder": "layers", "decoder": "dot"}

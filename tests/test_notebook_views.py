@@ -14,10 +14,10 @@ from matplotlib.figure import Figure
 
 import psgnn
 from conftest import data_of
-from psgnn import plot
-from psgnn.anchors.report import describe_anchors
+from psgnn.anchors._report import describe_anchors
+from psgnn.console import html_table, shortened
 from psgnn.errors import InputError
-from psgnn.notebook import html_table, shortened
+from psgnn.report import plot
 from psgnn.tasks import Task
 from psgnn.training import Result
 

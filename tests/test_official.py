@@ -8,9 +8,9 @@ from hypothesis import given
 
 from psgnn.datasets import load_dataset
 from psgnn.errors import InputError
-from psgnn.heuristics import score_pairs
-from psgnn.metrics import evaluate
+from psgnn.scoring import score_pairs
 from psgnn.tasks import LinkPrediction, OfficialLinks, link_task
+from psgnn.tasks._metrics import evaluate
 from test_tasks import SEEDS, adjacency_edges, data_of, pairs_of, positives_and_negatives
 
 PATH = {(n, n + 1) for n in range(7)}

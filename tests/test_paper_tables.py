@@ -10,18 +10,19 @@ import numpy as np
 import pytest
 import torch
 
-from psgnn import batches, training
-from psgnn.compare import Method, make_task, measure
 from psgnn.datasets import load_dataset
 from psgnn.errors import InputError
-from psgnn.experiments.manifest import Manifest, load_manifest, manifest_names
-from psgnn.experiments.plan import plan
-from psgnn.experiments.records import write_record
-from psgnn.experiments.tables import markdown
-from psgnn.nn import build_model
-from psgnn.nn.pickers import RulePicker
-from psgnn.nn.view import view_of
+from psgnn.models import build_model
+from psgnn.models._pickers import RulePicker
+from psgnn.positions._view import view_of
 from psgnn.tasks import LinkPrediction, PairClassification, Task
+from psgnn.training import _batches as batches
+from psgnn.training import _fit as training
+from psgnn.training._compare import Method, make_task, measure
+from psgnn_lab.manifest import Manifest, load_manifest, manifest_names
+from psgnn_lab.plan import plan
+from psgnn_lab.records import write_record
+from psgnn_lab.tables import markdown
 
 ROOT = Path(__file__).resolve().parent.parent
 PAPER = next((ROOT.parent / "shared" / "paper").glob("*.txt"), None)
@@ -178,8 +179,8 @@ def test_published_values_are_those_of_the_paper() -> None:
     source = PAPER.read_text()
     lines = [re.findall(r"(0\.\d{3}) \\pm (0\.\d{3})", line) for line in source.splitlines()]
     checked = 0
-    for name in manifest_names(ROOT / "experiments"):
-        manifest = load_manifest(name, ROOT / "experiments")
+    for name in manifest_names(ROOT / "lab" / "experiments"):
+        manifest = load_manifest(name, ROOT / "lab" / "experiments")
         for section in manifest.sections:
             for cells in section.published.values():
                 if cells[0].sd is None:

@@ -19,12 +19,12 @@ import torch
 from torch_geometric.data import Data
 
 from conftest import data_of
-from psgnn import peers
 from psgnn.errors import InputError, MissingExtraError
-from psgnn.metrics import evaluate
-from psgnn.nn.view import View
-from psgnn.peers import NODE2VEC_PYTHON, PEERS
+from psgnn.positions._view import View
 from psgnn.tasks import LinkPrediction, PairClassification, Split, Task
+from psgnn.tasks._metrics import evaluate
+from psgnn.training import _peers as peers
+from psgnn.training._peers import NODE2VEC_PYTHON, PEERS
 
 # Reads the graph and writes embeddings as `python -m pecanpy.cli` does: in an order of its own.
 STAND_IN = f"""#!{sys.executable}

@@ -15,15 +15,15 @@ from numba.core.errors import TypingError
 
 from conftest import adjacency_of, data_of, random_graphs
 from psgnn.anchors import select_anchors
-from psgnn.distances.propagation import smooth, whole_lines
-from psgnn.graph import IntArray, Union
-from psgnn.heuristics.kernels import local_walks, triangles
-from psgnn.nn import Choice, View, view_of
-from psgnn.nn.positions import FLOOR, Parts, Positions, positions_of
-from psgnn.nn.profiles import channel_profiles, hop_profiles
-from psgnn.nn.roles import ROLES
-from psgnn.nn.spectral import MOST_VECTORS, _Smoother, _SmootherOfOne, anchor_basis
-from psgnn.nn.statistics import UNKNOWN_HOPS, pair_statistics, statistic_names
+from psgnn.distances._propagation import smooth, whole_lines
+from psgnn.graph._graph import GraphBatch, IntArray
+from psgnn.kernels._pairs import local_walks, triangles
+from psgnn.kernels._profiles import channel_profiles, hop_profiles
+from psgnn.models import Choice, View, view_of
+from psgnn.positions._measure import FLOOR, Parts, Positions, positions_of
+from psgnn.positions._roles import ROLES
+from psgnn.positions._spectral import MOST_VECTORS, _Smoother, _SmootherOfOne, anchor_basis
+from psgnn.positions._statistics import UNKNOWN_HOPS, pair_statistics, statistic_names
 
 PARTS = [part.name for part in fields(Parts)]
 
@@ -35,11 +35,11 @@ RANDOM = nx.gnp_random_graph(24, 0.2, seed=1)
 PATH = nx.path_graph(7)
 
 
-def union_of(*graphs: nx.Graph) -> Union:
-    return Union.of_adjacencies([adjacency_of(graph) for graph in graphs])
+def union_of(*graphs: nx.Graph) -> GraphBatch:
+    return GraphBatch.of_adjacencies([adjacency_of(graph) for graph in graphs])
 
 
-def anchor_rows(union: Union, counts: list[int], seed: int = 0) -> IntArray:
+def anchor_rows(union: GraphBatch, counts: list[int], seed: int = 0) -> IntArray:
     """Random anchors, ``counts[g]`` of graph g, padded with -1."""
     rng = np.random.default_rng(seed)
     table = np.full((union.num_graphs, max(counts)), -1, np.int64)
@@ -129,7 +129,7 @@ def test_the_basis_of_one_large_graph_is_that_of_others(
     union = union_of(nx.disjoint_union(nx.barabasi_albert_graph(120, 2, seed=0), nx.empty_graph(2)))
     anchors = np.concatenate([anchor_rows(union, [count]), np.full((1, padding), -1)], axis=1)
     expected, values = anchor_basis(union, anchors)
-    monkeypatch.setattr("psgnn.graph.LARGE_NODES", 1)
+    monkeypatch.setattr("psgnn.graph._graph.LARGE_NODES", 1)
     basis, found = anchor_basis(union, anchors)
     assert basis.shape == (122, count + padding)
     assert basis.flags.c_contiguous
@@ -342,8 +342,7 @@ def test_the_number_of_cores_changes_no_bit_of_statistics(monkeypatch: pytest.Mo
     pairs = np.random.default_rng(0).integers(300, size=(2, 9001))
     found = []
     for cores in (1, 3):
-        for place in ("distances.engine", "nn.statistics"):  # wherever it is asked for
-            monkeypatch.setattr(f"psgnn.{place}.num_threads", lambda cores=cores: cores, raising=False)
+        monkeypatch.setattr("psgnn.distances._engine.num_threads", lambda cores=cores: cores)
         found.append(pair_statistics(positions, pairs))
     assert np.array_equal(*found)
 
@@ -386,9 +385,9 @@ def test_channels_of_large_graphs_are_the_same(monkeypatch: pytest.MonkeyPatch, 
     parts = Parts() if off is None else replace(Parts(), **{off: False})
     anchors = np.array([[2, 9, 12, 17]])
     expected = measured(view_of(graphs), anchors, parts).channels
-    monkeypatch.setattr("psgnn.graph.LARGE_NODES", 1)
+    monkeypatch.setattr("psgnn.graph._graph.LARGE_NODES", 1)
     for name in ("pagerank_columns", "diffusion_columns"):  # another way is taken
-        monkeypatch.setattr(f"psgnn.distances.oracle.{name}", None)
+        monkeypatch.setattr(f"psgnn.distances._oracle.{name}", None)
     np.testing.assert_allclose(measured(view_of(graphs), anchors, parts).channels, expected, atol=1e-4)
 
 

@@ -18,15 +18,17 @@ from safetensors.torch import load, save
 
 import psgnn
 from conftest import Run, data_of
-from psgnn.compare import Method, measure
-from psgnn.datasets.catalog import FAMILY_NAMES
-from psgnn.datasets.families import FAMILIES, GROUPED, HUGEST, LEAST_EDGES, draw, draw_grouped
-from psgnn.datasets.generators import DENSE, LARGEST, MOST_EDGES
+from psgnn.datasets._catalog import FAMILY_NAMES
+from psgnn.datasets._families import FAMILIES, GROUPED, HUGEST, LEAST_EDGES, draw, draw_grouped
+from psgnn.datasets._generators import DENSE, LARGEST, MOST_EDGES
 from psgnn.errors import InputError
-from psgnn.metrics import roc_auc
-from psgnn.nn import build_model, view_of
-from psgnn.nn.config import make_config
-from psgnn.nn.context import (
+from psgnn.models import build_model, view_of
+from psgnn.models._config import make_config
+from psgnn.models._decoders import RIDGE, ContextDecoder, _newton_step
+from psgnn.models._models import model_of
+from psgnn.models._pickers import RulePicker
+from psgnn.models._weights import WEIGHTS, feature_definition, parse_weights, read_weights
+from psgnn.positions._context import (
     BINS,
     MOST_LESSONS,
     SHAPE,
@@ -35,19 +37,17 @@ from psgnn.nn.context import (
     count_ratios,
     lessons_of,
 )
-from psgnn.nn.decoders import RIDGE, ContextDecoder, _newton_step
-from psgnn.nn.models import model_of
-from psgnn.nn.pickers import RulePicker
-from psgnn.nn.positions import Parts, Positions, positions_of
-from psgnn.nn.statistics import pair_statistics, statistic_names
-from psgnn.nn.weights import WEIGHTS, feature_definition, parse_weights, read_weights
-from psgnn.pretraining import corpus
-from psgnn.pretraining import pretrain as pretraining
-from psgnn.pretraining.pretrain import pretrain
-from psgnn.pretraining.store import LessonStore
+from psgnn.positions._measure import Parts, Positions, positions_of
+from psgnn.positions._statistics import pair_statistics, statistic_names
 from psgnn.tasks import LinkPrediction
+from psgnn.tasks._metrics import roc_auc
 from psgnn.training import fit
-from psgnn.zeroshot import MOST_SETS, from_weights
+from psgnn.training._compare import Method, measure
+from psgnn.training._zeroshot import MOST_SETS, from_weights
+from psgnn_lab.pretraining import corpus
+from psgnn_lab.pretraining import pretrain as pretraining
+from psgnn_lab.pretraining.pretrain import pretrain
+from psgnn_lab.pretraining.store import LessonStore
 
 VILLAGE = Path(__file__).parent.parent / "examples" / "village.csv"
 
@@ -122,7 +122,7 @@ def test_transitivity_and_clustering_are_those_of_networkx(graph: nx.Graph) -> N
 
 
 def test_ratios_are_counted_in_bins() -> None:
-    from psgnn.nn.context import _ratios
+    from psgnn.positions._context import _ratios
 
     rng = np.random.default_rng(0)
     links = np.stack([rng.normal(1, 1, 400), np.zeros(400)], axis=1).astype(np.float32)
@@ -233,7 +233,7 @@ def test_scores_are_means_over_sets_of_anchors() -> None:
 
 
 def test_large_graphs_are_seen_from_one_set(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("psgnn.zeroshot.SETS_OF_NODES", 100)
+    monkeypatch.setattr("psgnn.training._zeroshot.SETS_OF_NODES", 100)
     assert not psgnn.pretrained().on([data_of(nx.path_graph(60))]).others
     assert len(psgnn.pretrained().on([data_of(nx.path_graph(50))]).others) == 1
 
@@ -276,7 +276,7 @@ def test_weights_of_other_features_are_refused() -> None:
     content = (Path(psgnn.__file__).parent / "weights" / "best-link.safetensors").read_bytes()
     about = read_weights("best-link").about
     old = save(load(content), {"psgnn": json.dumps({**about, "features": "0" * 16})})
-    with pytest.raises(InputError, match=r"trained on features 0000.*psgnn pretrain makes new ones"):
+    with pytest.raises(InputError, match=r"trained on features 0000.*psgnn-lab pretrain makes new ones"):
         parse_weights(old, "old")
     for damaged in (b"", content[:100], content[:-7], b"x" * 1000):
         with pytest.raises(InputError, match="are damaged"):

@@ -15,16 +15,16 @@ from scipy.stats import chisquare
 from sklearn.metrics import roc_auc_score
 
 from psgnn import cli
-from psgnn.compare import Method, make_task, measure
 from psgnn.datasets import load_dataset
 from psgnn.errors import InputError
-from psgnn.experiments.manifest import load_manifest, manifest_names
-from psgnn.metrics import evaluate
-from psgnn.nn import build_model
-from psgnn.peers import PEERS
-from psgnn.sampling import Joined, ListedPairs, WithinBlocks, running_total
+from psgnn.graph._sampling import Joined, ListedPairs, WithinBlocks, running_total
+from psgnn.models import build_model
 from psgnn.tasks import LinkPrediction, OfficialLinks, PairClassification, ceiling
+from psgnn.tasks._metrics import evaluate
 from psgnn.training import fit
+from psgnn.training._compare import Method, make_task, measure
+from psgnn.training._peers import PEERS
+from psgnn_lab.manifest import load_manifest, manifest_names
 from test_tasks import SEEDS, adjacency_edges, data_of, graph_lists, labelled, pairs_of, splits_of
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -168,7 +168,7 @@ def test_a_split_does_not_depend_on_the_other_graphs(task):
 )
 def test_usual_splits_are_those_of_the_records(row, make):
     graphs = load_dataset(row.partition("-")[0])
-    records = json.loads((ROOT / "experiments" / "records" / row / "pagerank.json").read_text())
+    records = json.loads((ROOT / "lab" / "experiments" / "records" / row / "pagerank.json").read_text())
     assert len(records) > 2
     for record in records:
         assert make(graphs, seed=record["seed"]).digest[:16] == record["split"]
@@ -338,14 +338,14 @@ def test_on_the_command_line_it_is_labelled(name, monkeypatch, capsys):
 
 
 def test_the_experiment_is_on_it_and_no_other_is():
-    for name in manifest_names(ROOT / "experiments"):
-        manifest = load_manifest(name, ROOT / "experiments")
+    for name in manifest_names(ROOT / "lab" / "experiments"):
+        manifest = load_manifest(name, ROOT / "lab" / "experiments")
         rules = {row.task_options.get("negatives") for row in manifest.rows}
         assert (rules == {RELEASED}) if name == "sampler" else (RELEASED not in rules)
 
 
 def test_the_recorded_ceilings_are_those_of_the_tasks():
-    manifest = load_manifest("sampler", ROOT / "experiments")
+    manifest = load_manifest("sampler", ROOT / "lab" / "experiments")
     for row in manifest.rows:
         if row.dataset in ("grid", "communities"):
             records = json.loads((manifest.records / row.name / "ceiling.json").read_text())

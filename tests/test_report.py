@@ -23,23 +23,24 @@ from sklearn.decomposition import PCA
 
 import psgnn
 from conftest import adjacency_of, data_of, random_graphs
-from psgnn import cli, runs
+from psgnn import cli
 from psgnn.cli.arguments import parse_setting
-from psgnn.compare import Method, measure
 from psgnn.errors import InputError
-from psgnn.heldout import HELD_OUT, part_of, read_held_out, write_held_out
-from psgnn.heuristics import HEURISTICS
-from psgnn.nn.config import make_config
+from psgnn.models._config import make_config
 from psgnn.report import make_page, plain, summarise, write_page
-from psgnn.report.anchoring import final_units, moves, steps_of
-from psgnn.report.communities import find_communities
-from psgnn.report.drawing import Limits, Step, fitting_steps, thin
-from psgnn.report.measured import map_of, reliability, trained_negatives
-from psgnn.report.names import shown_name, shown_names
-from psgnn.report.page import MOST_BYTES, packed, to_json
-from psgnn.report.placement import place_nodes
-from psgnn.report.summary import MOST_RUNS, read_comparison
-from psgnn.results import Result
+from psgnn.report._anchoring import final_units, moves, steps_of
+from psgnn.report._communities import find_communities
+from psgnn.report._drawing import Limits, Step, fitting_steps, thin
+from psgnn.report._measured import map_of, reliability, trained_negatives
+from psgnn.report._names import shown_name, shown_names
+from psgnn.report._page import MOST_BYTES, packed, to_json
+from psgnn.report._placement import place_nodes
+from psgnn.report._summary import MOST_RUNS, read_comparison
+from psgnn.scoring import HEURISTICS
+from psgnn.training import _runs as runs
+from psgnn.training._compare import Method, measure
+from psgnn.training._heldout import HELD_OUT, part_of, read_held_out, write_held_out
+from psgnn.training._results import Result
 from report_runs import HOSTILE_NAMES, hostile_graph, large_summary, train
 
 
@@ -333,7 +334,7 @@ def test_held_out_pairs_come_back(tmp_path: Path) -> None:
 
 def test_of_very_many_pairs_a_part_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     task = psgnn.LinkPrediction(hostile_graph(), seed=3)
-    monkeypatch.setattr("psgnn.heldout.MOST_KEPT_PAIRS", 10)
+    monkeypatch.setattr("psgnn.training._heldout.MOST_KEPT_PAIRS", 10)
     write_held_out(tmp_path, task, seed=1)
     found = read_held_out(tmp_path, task.union)
     assert found is not None
@@ -458,7 +459,9 @@ def test_names_are_short_and_do_not_turn_the_text_around_them() -> None:
 
 
 def test_what_compare_printed_can_be_shown(tmp_path: Path, folder: Path) -> None:
-    rows = psgnn.compare.compare([hostile_graph()], "link", rules=["adamic-adar", "pagerank"], seeds=2)
+    rows = psgnn.training._compare.compare(
+        [hostile_graph()], "link", rules=["adamic-adar", "pagerank"], seeds=2
+    )
     path = tmp_path / "compare.json"
     document = {"graph": "<b>g</b>", "task": "link", "seeds": [0, 1], "rows": rows}
     path.write_text(json.dumps(document))

@@ -7,8 +7,7 @@ from hypothesis import strategies as st
 from scipy.stats import chisquare
 
 from psgnn.errors import InputError
-from psgnn.kernels import count_at_most, pair_of_code
-from psgnn.sampling import (
+from psgnn.graph._sampling import (
     DifferentClass,
     NonEdges,
     SameClass,
@@ -17,6 +16,7 @@ from psgnn.sampling import (
     pair_code,
     running_total,
 )
+from psgnn.kernels._csr import count_at_most, pair_of_code
 
 SIZES = st.lists(st.integers(0, 7), min_size=1, max_size=5)  # nodes of every graph, empty ones too
 

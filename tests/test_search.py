@@ -20,18 +20,19 @@ import optuna
 import pytest
 from optuna.trial import TrialState
 
-from psgnn import cli
 from psgnn.errors import InputError, MissingExtraError
-from psgnn.experiments import runner as runner_module
-from psgnn.experiments import search as search_module
-from psgnn.experiments import study as study_module
-from psgnn.experiments.manifest import Manifest, load_manifest
-from psgnn.experiments.plan import Run, plan
-from psgnn.experiments.records import find_record, write_record
-from psgnn.experiments.runner import Make, Outcome, Worker, execute, validate
-from psgnn.experiments.search import search_all
-from psgnn.experiments.tables import document, markdown
-from psgnn.experiments.trials import (
+from psgnn.models._config import MODELS, make_config
+from psgnn_lab import commands
+from psgnn_lab import runner as runner_module
+from psgnn_lab import search as search_module
+from psgnn_lab import study as study_module
+from psgnn_lab.manifest import Manifest, load_manifest
+from psgnn_lab.plan import Run, plan
+from psgnn_lab.records import find_record, write_record
+from psgnn_lab.runner import Make, Outcome, Worker, execute, validate
+from psgnn_lab.search import search_all
+from psgnn_lab.tables import document, markdown
+from psgnn_lab.trials import (
     SearchCell,
     Trial,
     best_of,
@@ -41,7 +42,6 @@ from psgnn.experiments.trials import (
     trials_path,
     write_trials,
 )
-from psgnn.nn.config import MODELS, make_config
 from search_stand_ins import fragile, steady
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -181,7 +181,7 @@ SIX = {(0.02, 8): 0.7, (0.01, 2): 0.6, (0.02, 2): 0.9, (0.04, 2): 0.9, (0.08, 2)
 
 
 def test_the_grid_is_that_of_the_paper() -> None:
-    search = load_manifest("table4", ROOT / "experiments").search
+    search = load_manifest("table4", ROOT / "lab" / "experiments").search
     assert search is not None
     assert search.space == {
         "lr": tuple(pytest.approx(0.0005 * 2**i) for i in range(8)),
@@ -202,7 +202,7 @@ def test_the_grid_is_that_of_the_paper() -> None:
 @pytest.mark.parametrize("task", ["pair", "link"])
 def test_the_published_settings_are_those_of_the_preset(model: str, task: str) -> None:
     """Both were copied from the paper, each by itself."""
-    manifest = load_manifest("table4", ROOT / "experiments")
+    manifest = load_manifest("table4", ROOT / "lab" / "experiments")
     published = cell_of(manifest, f"communities-{task}", model).published
     config = make_config(model, task, 1, "paper")
     assert {name: getattr(config, name) for name in published} == published
@@ -210,9 +210,9 @@ def test_the_published_settings_are_those_of_the_preset(model: str, task: str) -
 
 
 def test_batch_norm_is_an_option_of_every_model_that_is_searched() -> None:
-    from psgnn.compare import make_task
     from psgnn.datasets import load_dataset
-    from psgnn.nn import build_model
+    from psgnn.models import build_model
+    from psgnn.training._compare import make_task
 
     task = make_task(load_dataset("communities", communities=4, size=5), "pair", 0)
     for model in MODELS:
@@ -606,7 +606,7 @@ def test_time_left_comes_from_the_trials(manifest: Manifest) -> None:
 
 
 def test_the_table_has_both_settings_side_by_side(manifest: Manifest) -> None:
-    assert "There are no records yet: `psgnn reproduce small` makes the 20 trials." in markdown(manifest)
+    assert "There are no records yet: `psgnn-lab reproduce small` makes the 20 trials." in markdown(manifest)
     fill(manifest, cell_of(manifest), SIX)
     for run in plan(manifest, only=["communities-pair"], methods=["gcn"]):
         auc = {"search-gcn": 0.8, "search-gcn-published": 0.6}[run.method.name] + (run.seed - 100) / 10
@@ -638,9 +638,9 @@ def test_the_table_has_both_settings_side_by_side(manifest: Manifest) -> None:
 def command(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], *words: object
 ) -> tuple[int, str, str]:
-    monkeypatch.setattr(sys, "argv", ["psgnn", "reproduce", *map(str, words)])
+    monkeypatch.setattr(sys, "argv", ["psgnn-lab", "reproduce", *map(str, words)])
     with pytest.raises(SystemExit) as exit_info:
-        cli.main()
+        commands.main()
     code = exit_info.value.code
     captured = capsys.readouterr()
     return int(code or 0), captured.out, captured.err
@@ -695,7 +695,7 @@ def test_without_optuna_the_records_are_enough(
     manifest: Manifest, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setitem(sys.modules, "optuna", None)
-    monkeypatch.delitem(sys.modules, "psgnn.experiments.study")
+    monkeypatch.delitem(sys.modules, "psgnn_lab.study")
     folder = ("--folder", manifest.folder)
     fill(manifest, cell_of(manifest), SIX)
     code, out, err = command(monkeypatch, capsys, "small", *folder, "--from-records")
@@ -746,7 +746,7 @@ def test_the_command_searches_tests_and_writes_the_page(
 def test_a_storage_for_an_experiment_without_search_gets_one_line(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    words = ("accuracy", "--folder", ROOT / "experiments", "--storage", "sqlite://", "--dry-run")
+    words = ("accuracy", "--folder", ROOT / "lab" / "experiments", "--storage", "sqlite://", "--dry-run")
     code, out, err = command(monkeypatch, capsys, *words)
     assert (code, out) == (2, "")
     assert "accuracy has none" in err

@@ -14,17 +14,17 @@ from sklearn.metrics import roc_auc_score
 from torch_geometric.data import Data
 
 import psgnn
-import psgnn.batches as batches
-import psgnn.nn.decoders as decoders
-import psgnn.nn.pickers as pickers
-import psgnn.nn.positions as positions_module
-import psgnn.training as training
+import psgnn.models._decoders as decoders
+import psgnn.models._pickers as pickers
+import psgnn.positions._measure as positions_module
+import psgnn.training._fit as training
+import psgnn.training._batches as batches
 from conftest import data_of
-from psgnn.nn import Choice, View, build_model, view_of
-from psgnn.nn.channels import ChannelEncoder
-from psgnn.nn.config import ABLATIONS
-from psgnn.nn.decoders import SetDecoder
-from psgnn.nn.positions import Parts, positions_of
+from psgnn.models import Choice, View, build_model, view_of
+from psgnn.models._channels import ChannelEncoder
+from psgnn.models._config import ABLATIONS
+from psgnn.models._decoders import SetDecoder
+from psgnn.positions._measure import Parts, positions_of
 from psgnn.tasks import LinkPrediction, PairClassification
 from psgnn.training import Result, fit
 
@@ -216,7 +216,7 @@ def test_scores_of_a_model_that_can_be_indexed_follow_its_embeddings(decoder: st
 def test_predictions_in_blocks_are_predictions_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     result, pairs = train(link_task(), epochs=2), all_pairs(32)
     whole = result.score(pairs)
-    monkeypatch.setattr("psgnn.nn.models.PAIR_BLOCK", 37)
+    monkeypatch.setattr("psgnn.models._models.PAIR_BLOCK", 37)
     torch.testing.assert_close(result.score(pairs), whole)
 
 
@@ -435,7 +435,7 @@ def test_large_graphs_use_few_folds_one_after_the_other(
 ) -> None:
     task = link_task()
     usual = build_model("psgnn", task).config
-    monkeypatch.setattr("psgnn.graph.LARGE_NODES", 10)
+    monkeypatch.setattr("psgnn.graph._graph.LARGE_NODES", 10)
     config = build_model("psgnn", task).config
     assert (usual.members, usual.batch, usual.embed_every) == (4, "auto", 1)
     assert (config.members, config.batch, config.embed_every) == (1, 1024, 2)

@@ -14,7 +14,7 @@ from scipy.stats import chisquare
 from torch_geometric.data import Data
 
 from psgnn.errors import InputError
-from psgnn.graph import Adjacency
+from psgnn.graph._graph import Adjacency
 from psgnn.tasks import LinkPrediction, PairClassification
 
 SEEDS = st.integers(0, 2**32 - 1)

@@ -14,12 +14,12 @@ import pytest
 import torch
 from torch_geometric.data import Data
 
-import psgnn.training as training
+import psgnn.training._fit as training
 from conftest import data_of
 from psgnn.errors import InputError
-from psgnn.metrics import auc_standard_error
-from psgnn.nn import MODELS, PRESETS, build_model
+from psgnn.models import MODELS, PRESETS, build_model
 from psgnn.tasks import LinkPrediction, PairClassification, Task
+from psgnn.tasks._metrics import auc_standard_error
 from psgnn.training import Result, fit, load
 
 

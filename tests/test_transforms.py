@@ -11,7 +11,7 @@ import torch_geometric.transforms as T
 from conftest import data_of
 from psgnn.distances import shortest_distances
 from psgnn.errors import InputError
-from psgnn.transforms import AddAnchorDistances, AddAnchorPageRank
+from psgnn.models.transforms import AddAnchorDistances, AddAnchorPageRank
 
 
 def islands() -> nx.Graph:

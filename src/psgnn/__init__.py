@@ -12,13 +12,12 @@ if TYPE_CHECKING:
     from psgnn.anchors import anchor_diagnostics, metric_basis, minimum_dominating_set, select_anchors
     from psgnn.datasets import load_dataset
     from psgnn.distances import DistanceOracle, shortest_distances
-    from psgnn.embedding import PositionEmbedding
     from psgnn.errors import PsgnnError
-    from psgnn.io import read_graph
-    from psgnn.nn import build_model
+    from psgnn.graph import read_graph
+    from psgnn.models import build_model
+    from psgnn.positions import PositionEmbedding
     from psgnn.tasks import LinkPrediction, PairClassification
-    from psgnn.training import Result, fit, load
-    from psgnn.zeroshot import pretrained
+    from psgnn.training import Result, fit, load, pretrained
 
 __version__ = "0.1.0"
 
@@ -26,18 +25,18 @@ _MODULE_OF = {
     "DistanceOracle": "psgnn.distances",
     "LinkPrediction": "psgnn.tasks",
     "PairClassification": "psgnn.tasks",
-    "PositionEmbedding": "psgnn.embedding",
+    "PositionEmbedding": "psgnn.positions",
     "PsgnnError": "psgnn.errors",
     "Result": "psgnn.training",
     "anchor_diagnostics": "psgnn.anchors",
-    "build_model": "psgnn.nn",
+    "build_model": "psgnn.models",
     "fit": "psgnn.training",
     "load": "psgnn.training",
     "load_dataset": "psgnn.datasets",
     "metric_basis": "psgnn.anchors",
     "minimum_dominating_set": "psgnn.anchors",
-    "pretrained": "psgnn.zeroshot",
-    "read_graph": "psgnn.io",
+    "pretrained": "psgnn.training",
+    "read_graph": "psgnn.graph",
     "select_anchors": "psgnn.anchors",
     "shortest_distances": "psgnn.distances",
 }

@@ -10,9 +10,9 @@ import pytest
 import torch
 
 from conftest import data_of
-from psgnn.compare import REGISTRIES, Method, make_task, measure
-from psgnn.nn import PRESETS
+from psgnn.models import PRESETS
 from psgnn.tasks import Task
+from psgnn.training._compare import REGISTRIES, Method, make_task, measure
 
 METHODS = [
     *(Method(name, "model", preset) for name in REGISTRIES["model"] for preset in PRESETS),

@@ -12,15 +12,15 @@ import pytest
 import torch
 
 import psgnn
-import psgnn.training as training
+import psgnn.training._fit as training
 from far_device import FAR, Far, FarDevice
-from psgnn.candidates import top_links
-from psgnn.devices import pick_device
-from psgnn.distributed import Team
 from psgnn.errors import InputError
-from psgnn.nn import MODELS, build_model
+from psgnn.models import MODELS, build_model
+from psgnn.positions._team import Team
 from psgnn.tasks import LinkPrediction
 from psgnn.training import fit
+from psgnn.training._candidates import top_links
+from psgnn.training._devices import pick_device
 
 # Dropout draws its masks in each process by itself, so results agree to the last digits without it alone.
 SETTINGS = (
@@ -94,9 +94,9 @@ TOLD = """
 import json, os, sys
 from pathlib import Path
 import numpy as np
-import psgnn.distributed
-from psgnn.nn import positions
-psgnn.distributed.SMALL = 0
+import psgnn.positions._team
+from psgnn.positions import _measure as positions
+psgnn.positions._team.SMALL = 0
 told = {"measured": 0, "mapped": set()}
 measure, seen = positions.measure_channels, positions._measure
 def measure_channels(view, nodes, parts):
@@ -175,14 +175,14 @@ def test_a_full_disk_while_columns_are_shared_ends_all_processes_with_a_reason(
 # A job whose second process kills itself in a step, after the first has written a checkpoint.
 KILLED = """
 import os, signal, sys
-import psgnn.training
-psgnn.training.CHECKPOINT_SECONDS = 0.0
-step = psgnn.training._Trainer._epoch
+import psgnn.training._fit
+psgnn.training._fit.CHECKPOINT_SECONDS = 0.0
+step = psgnn.training._fit._Trainer._epoch
 def epoch(self, number):
     if number == 25 and self.team.rank == 1 and os.environ.get("PSGNN_TEST_KILL"):
         os.kill(os.getpid(), signal.SIGKILL)
     return step(self, number)
-psgnn.training._Trainer._epoch = epoch
+psgnn.training._fit._Trainer._epoch = epoch
 sys.argv = ["psgnn", *sys.argv[1:]]
 from psgnn import cli
 cli.main()
@@ -243,7 +243,7 @@ def test_parts_of_a_mean_add_up_to_it(count: int, size: int) -> None:
 
 
 def test_a_folder_is_trained_in_by_one_process(tmp_path: Path) -> None:
-    from psgnn.runs import alone_in
+    from psgnn.training._runs import alone_in
 
     task = LinkPrediction(psgnn.load_dataset("communities", communities=3, size=6))
     with alone_in(tmp_path / "run"), pytest.raises(InputError, match="another process is at work in"):

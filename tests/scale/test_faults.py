@@ -20,22 +20,22 @@ COMMAND = ("train", "g.parquet", "--epochs", "60", "--out", "run")
 # What a process does at a moment: it kills itself, as if the power failed.
 KILLED = """
 import os, signal, sys
-import psgnn.training, psgnn.results, psgnn.runs, psgnn.io, psgnn.nn.positions
+import psgnn.training._fit, psgnn.training._results, psgnn.training._runs, psgnn.graph._read, psgnn.positions._measure
 def die(*a, **k): os.kill(os.getpid(), signal.SIGKILL)
 {moment}
 sys.argv = ["psgnn", *{arguments!r}]
 from psgnn import cli
 cli.main()
 """
-SAVING = "psgnn.training.CHECKPOINT_SECONDS = 0.0\n"
+SAVING = "psgnn.training._fit.CHECKPOINT_SECONDS = 0.0\n"
 MOMENTS = {
-    "reading": "import psgnn.formats; psgnn.formats.number = die",
-    "distances": "import psgnn.nn.positions; psgnn.nn.positions.anchor_basis = die",
+    "reading": "import psgnn.graph._formats; psgnn.graph._formats.number = die",
+    "distances": "import psgnn.positions._measure; psgnn.positions._measure.anchor_basis = die",
     "training": SAVING
-    + "step = psgnn.training._Trainer._epoch\n"
-    + "psgnn.training._Trainer._epoch = lambda self, epoch: die() if epoch == 33 else step(self, epoch)",
+    + "step = psgnn.training._fit._Trainer._epoch\n"
+    + "psgnn.training._fit._Trainer._epoch = lambda self, epoch: die() if epoch == 33 else step(self, epoch)",
     "saving a checkpoint": SAVING
-    + "write, count = psgnn.runs.atomic_write, []\n"
+    + "write, count = psgnn.training._runs.atomic_write, []\n"
     + "import contextlib\n"
     + "@contextlib.contextmanager\n"
     + "def cut(path, **options):\n"
@@ -43,8 +43,8 @@ MOMENTS = {
     + "        yield temporary\n"
     + "        count.append(path)\n"
     + "        if len(count) == 20: die()\n"
-    + "psgnn.runs.atomic_write = cut",
-    "writing the run": "psgnn.runs.write_record = die",
+    + "psgnn.training._runs.atomic_write = cut",
+    "writing the run": "psgnn.training._runs.write_record = die",
 }
 
 
@@ -147,11 +147,11 @@ def test_two_processes_in_one_folder(folder: Path) -> None:
     slow = (*COMMAND, "--option", "patience=100000")
     arguments = ("train", "g.parquet", "--epochs", "100000", *slow[4:])
     told = (
-        "step = psgnn.training._Trainer._epoch\n"
+        "step = psgnn.training._fit._Trainer._epoch\n"
         "def tell(self, epoch):\n"
         "    if epoch == 0: print('here', flush=True)\n"
         "    return step(self, epoch)\n"
-        "psgnn.training._Trainer._epoch = tell"
+        "psgnn.training._fit._Trainer._epoch = tell"
     )
     code = KILLED.format(moment=told, arguments=arguments)
     with subprocess.Popen(

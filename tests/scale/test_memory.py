@@ -18,9 +18,9 @@ import psgnn
 from conftest import Run
 from psgnn import memory
 from psgnn.errors import InputError
+from psgnn.graph._tables import ROW_BYTES
 from psgnn.memory import describe, empty_columns, keep_columns, limit_memory, parse_size, save_columns
-from psgnn.nn import build_model
-from psgnn.tables import ROW_BYTES
+from psgnn.models import build_model
 from psgnn.tasks import LinkPrediction
 from psgnn.training import fit
 
@@ -146,7 +146,7 @@ print(resident() - before)
 def test_room_is_asked_for_before_a_file_is_read(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """By the number of rows, and more for names than for integers."""
     asked: list[int] = []
-    monkeypatch.setattr("psgnn.tables.need_room", asked.append)
+    monkeypatch.setattr("psgnn.graph._tables.need_room", asked.append)
     for name, frame in {
         "integers": pl.DataFrame({"source": range(99), "target": range(1, 100)}),
         "names": pl.DataFrame({"source": [f"a{i}" for i in range(99)], "target": ["b"] * 99}),

@@ -15,9 +15,9 @@ import polars as pl
 import pytest
 
 from conftest import Run
-from psgnn.distances.engine import hop_columns as hop_kernels
+from psgnn.distances._engine import hop_columns as hop_kernels
 from psgnn.errors import InputError
-from psgnn.graph import Adjacency
+from psgnn.graph._graph import Adjacency
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -6,15 +6,12 @@ from typing import Annotated
 
 import typer
 
-from psgnn.cli.bench import bench_command
 from psgnn.cli.distances import distances_command
 from psgnn.cli.embed import embed_command
 from psgnn.cli.failures import run_app
 from psgnn.cli.graphs import anchors_command, datasets_command
 from psgnn.cli.predict import predict_command
-from psgnn.cli.pretrain import pretrain_command
 from psgnn.cli.report import report_command
-from psgnn.cli.reproduce import reproduce_command
 from psgnn.cli.train import compare_command, train_command
 
 __all__ = ["app", "main"]
@@ -53,10 +50,7 @@ app.command("train")(train_command)
 app.command("embed")(embed_command)
 app.command("predict")(predict_command)
 app.command("compare")(compare_command)
-app.command("reproduce")(reproduce_command)
 app.command("report")(report_command)
-app.command("bench")(bench_command)
-app.command("pretrain")(pretrain_command)
 
 
 def main() -> None:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     import torch
     from torch_geometric.data import Data
 
-    from psgnn.results import Result
+    from psgnn.training._results import Result
 
 GraphArgument = Annotated[
     str, typer.Argument(metavar="GRAPH|DATASET", help="A graph file, or a dataset's name.")
@@ -117,9 +117,9 @@ def load_run(
     strict: bool,
 ) -> Result:
     """The result of a run, on its graphs or on those of another name; or pretrained weights on a graph."""
-    from psgnn import zeroshot
     from psgnn.datasets import is_dataset
-    from psgnn.results import load
+    from psgnn.training import _zeroshot as zeroshot
+    from psgnn.training._results import load
 
     if Path(source).is_dir():
         if pretrained is not None or strict:
@@ -154,7 +154,7 @@ def load_graphs(
 ) -> list[Data]:
     """The graphs behind a name: those of a dataset, or the one in a file."""
     from psgnn.datasets import is_dataset, load_dataset
-    from psgnn.io import read_graph, read_labels
+    from psgnn.graph._read import read_graph, read_labels
 
     options = dict(parse_setting(text) for text in settings or [])
     if {"name", "root"} & set(options):

@@ -79,7 +79,7 @@ def distances_command(
     Example: psgnn distances communities --anchors 8 --out hops.parquet
     """
     from psgnn.console import flush_notes, print_json, set_verbosity
-    from psgnn.io import check_output
+    from psgnn.graph._read import check_output
 
     set_verbosity(quiet=quiet or as_json, verbose=verbose)
     if engine not in ENGINES:
@@ -139,7 +139,7 @@ def _here(graphs: list[Data], asked: _Asked) -> dict[str, int]:
 
     from psgnn.anchors import select_anchors
     from psgnn.distances import shortest_distances
-    from psgnn.io import write_table
+    from psgnn.graph._read import write_table
 
     if len(graphs) != 1:
         raise InputError(f"distances are of one graph, found {len(graphs)}")
@@ -171,7 +171,7 @@ def _by_spark(
     columns: str | None,
     show_progress: bool,
 ) -> dict[str, int]:
-    from psgnn.anchors.rules import anchor_count
+    from psgnn.anchors._rules import anchor_count
     from psgnn.console import Bar
     from psgnn.distances.spark import hop_columns, pick_anchors, read_links, session
 

@@ -18,10 +18,10 @@ def fail(message: str, code: int = 2) -> NoReturn:
     sys.exit(code)
 
 
-def run_app(app: Callable[..., Any]) -> NoReturn:
+def run_app(app: Callable[..., Any], name: str = "psgnn") -> NoReturn:
     """Run a command line; every expected failure is one line on stderr and exit code 2."""
     try:
-        code = app(standalone_mode=False, prog_name="psgnn") or 0
+        code = app(standalone_mode=False, prog_name=name) or 0
         if code == 130:  # typer's own answer to Ctrl-C
             raise KeyboardInterrupt
         sys.stdout.flush()  # here, where a pipe that no one reads is no surprise

@@ -74,9 +74,9 @@ def anchors_command(
     Example: psgnn anchors communities --method all --plot anchors.png
     """
     from psgnn.anchors import RULES
-    from psgnn.anchors.report import COLUMNS, describe_anchors
+    from psgnn.anchors._report import COLUMNS, describe_anchors
     from psgnn.console import print_json, print_table, set_verbosity
-    from psgnn.io import atomic_write, check_output, write_table
+    from psgnn.graph._read import atomic_write, check_output, write_table
 
     set_verbosity(quiet=quiet or as_json, verbose=verbose)
     if out is not None:
@@ -91,7 +91,7 @@ def anchors_command(
     if out is not None:
         write_table(out, chosen.table(), force=force)
     if plot is not None:
-        from psgnn.plot import plot_anchors
+        from psgnn.report.plot import plot_anchors
 
         with atomic_write(plot, force=force) as temporary:
             plot_anchors(graphs[0], chosen.of_graph(0), seed=seed).savefig(temporary)

@@ -38,7 +38,7 @@ def report_command(
     Example: psgnn report my-run -o report.html
     """
     from psgnn.console import print_json, set_verbosity
-    from psgnn.io import check_output
+    from psgnn.graph._read import check_output
     from psgnn.report import plain, summarise, write_page
 
     set_verbosity(quiet=quiet or as_json, verbose=verbose)

@@ -89,13 +89,13 @@ def train_command(
 
     Example: psgnn train communities --task link --epochs 200 --out my-run
     """
-    from psgnn.compare import make_task
     from psgnn.console import print_json, print_table, set_verbosity
-    from psgnn.distributed import LostWorkerError, place
     from psgnn.memory import prepare_memory
-    from psgnn.nn import build_model
-    from psgnn.runs import STATE
+    from psgnn.models import build_model
+    from psgnn.positions._team import LostWorkerError, place
     from psgnn.training import fit
+    from psgnn.training._compare import make_task
+    from psgnn.training._runs import STATE
 
     set_verbosity(quiet=quiet or as_json or place()[0] > 0, verbose=verbose)
     prepare_memory(memory)
@@ -193,10 +193,10 @@ def compare_command(
 
     Example: psgnn compare communities --task link --models none --seeds 3
     """
-    from psgnn.compare import InterruptedComparison, compare, parse_models
     from psgnn.console import print_json, set_verbosity
-    from psgnn.io import check_output, write_table
-    from psgnn.peers import PEERS
+    from psgnn.graph._read import check_output, write_table
+    from psgnn.training._compare import InterruptedComparison, compare, parse_models
+    from psgnn.training._peers import PEERS
 
     set_verbosity(quiet=quiet or as_json, verbose=verbose)
     if out is not None:

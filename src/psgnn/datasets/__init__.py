@@ -11,8 +11,8 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
-from psgnn.datasets.catalog import CATALOG, Dataset, find_dataset
-from psgnn.datasets.download import Root, data_folders, locate
+from psgnn.datasets._catalog import CATALOG, Dataset, find_dataset
+from psgnn.datasets._download import Root, data_folders, locate
 
 if TYPE_CHECKING:
     from torch_geometric.data import Data
@@ -41,30 +41,30 @@ def load_dataset(name: str, root: Root = None, **options: Any) -> list[Data]:
     data_folders(root)  # complains about a root that is no folder, even where no file is needed
     # torch loads with the graphs, so that listing the datasets is quick
     if row.name == "communities":
-        from psgnn.datasets.synthetic import communities
+        from psgnn.datasets._synthetic import communities
 
         return communities(**settings)
     if row.name == "grid":
-        from psgnn.datasets.synthetic import grid
+        from psgnn.datasets._synthetic import grid
 
         return grid(**settings)
     if row.name == "erdos-renyi":
-        from psgnn.datasets.synthetic import erdos_renyi
+        from psgnn.datasets._synthetic import erdos_renyi
 
         return erdos_renyi(**settings)
     if row.name == "family":
-        from psgnn.datasets.families import family_graph
+        from psgnn.datasets._families import family_graph
 
         return family_graph(**settings)
     if row.name == "bio-modules":
-        from psgnn.datasets.biomodules import bio_modules
+        from psgnn.datasets._biomodules import bio_modules
 
         return bio_modules(**settings)
     if row.name in ("cora", "citeseer", "pubmed"):
-        from psgnn.datasets.planetoid import planetoid
+        from psgnn.datasets._planetoid import planetoid
 
         return planetoid(row.name, root)
-    from psgnn.datasets import real
+    from psgnn.datasets import _real as real
 
     if row.name == "email":
         return real.email(root)

@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from psgnn.errors import InputError, MissingExtraError
-from psgnn.headers import Columns, chosen_pair, named_pair
+from psgnn.graph._headers import Columns, chosen_pair, named_pair
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

@@ -1,6 +1,6 @@
 """Finished runs as one self-contained HTML page: summed up to a dict, then put into a template."""
 
-from psgnn.report.page import make_page, write_page
-from psgnn.report.summary import plain, summarise
+from psgnn.report._page import make_page, write_page
+from psgnn.report._summary import plain, summarise
 
 __all__ = ["make_page", "plain", "summarise", "write_page"]

@@ -13,11 +13,11 @@ negatives of :class:`OfficialLinks`, and for ``negatives="pgnn-released"``, whic
 place in the input, so that its split does not depend on the other graphs.
 """
 
-from psgnn.tasks.base import Split, Task
-from psgnn.tasks.link import NEGATIVE_RULES, Fold, LinkPrediction
-from psgnn.tasks.official import OfficialLinks, link_task
-from psgnn.tasks.pair import PairClassification
-from psgnn.tasks.released import ceiling
+from psgnn.tasks._base import Split, Task
+from psgnn.tasks._link import NEGATIVE_RULES, Fold, LinkPrediction
+from psgnn.tasks._official import OfficialLinks, link_task
+from psgnn.tasks._pair import PairClassification
+from psgnn.tasks._released import ceiling
 
 __all__ = [
     "NEGATIVE_RULES",

@@ -1,0 +1,5 @@
+"""``python -m psgnn_lab``."""
+
+from psgnn_lab.commands import main
+
+main()

@@ -1,0 +1,102 @@
+"""Anchor rules by name."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from psgnn.anchors import _centrality as centrality
+from psgnn.anchors._greedy import farthest_first, greedy_coverage, greedy_resolving
+from psgnn.errors import InputError, check_integer, unknown_name
+from psgnn.graph._graph import Adjacency, IntArray
+
+if TYPE_CHECKING:
+    import torch
+    from torch_geometric.data import Data
+
+Rule = Callable[[Adjacency, int, np.random.Generator], IntArray]
+
+
+def _random(adjacency: Adjacency, k: int, rng: np.random.Generator) -> IntArray:
+    return rng.choice(adjacency.num_nodes, k, replace=False)
+
+
+def _largest(score: Callable[[Adjacency], centrality.Scores]) -> Rule:
+    """The k nodes of the largest score; nodes equal to nine digits count as ties, in a random order."""
+
+    def rule(adjacency: Adjacency, k: int, rng: np.random.Generator) -> IntArray:
+        scores = score(adjacency)
+        levels = np.round(scores / max(float(scores.max()), 1e-300), 9)
+        return np.lexsort((rng.permutation(adjacency.num_nodes), -levels))[:k]
+
+    return rule
+
+
+def _mixed(adjacency: Adjacency, k: int, rng: np.random.Generator) -> IntArray:
+    """Half of them farthest-first, which spreads them; the others by chance, in proportion to the degree."""
+    spread = farthest_first(adjacency, (k + 1) // 2, rng)
+    if k == 1:
+        return spread
+    others = np.delete(np.arange(adjacency.num_nodes), spread)
+    weight = adjacency.degrees[others] + 1e-3  # a node without links comes last
+    drawn = rng.choice(others, k - spread.size, replace=False, p=weight / weight.sum())
+    # Alternately, so that the first of them are of both kinds.
+    return np.insert(spread, np.arange(1, drawn.size + 1), drawn)
+
+
+RULES: dict[str, Rule] = {
+    "random": _random,
+    "degree": _largest(centrality.degree),
+    "betweenness": _largest(centrality.betweenness),
+    "harmonic": _largest(centrality.harmonic),
+    "closeness": _largest(centrality.closeness),
+    "load": _largest(centrality.load),
+    "farthest-first": farthest_first,
+    "greedy-resolving": greedy_resolving,
+    "greedy-coverage": greedy_coverage,
+    "mixed": _mixed,
+}
+
+
+def anchor_count(num_nodes: int, k: int | str) -> int:
+    """K for a graph: a number, ``"log"`` for log2 N or ``"log2"`` for its square (at least 1, at most N).
+
+    >>> anchor_count(400, "log"), anchor_count(400, "log2"), anchor_count(400, 5)
+    (8, 74, 5)
+    """
+    if k in ("log", "log2"):
+        count = int(math.log2(max(num_nodes, 1)) ** (1 if k == "log" else 2))
+        return min(max(count, 1), num_nodes)
+    if not isinstance(k, (int, np.integer)):
+        raise InputError(f"the number of anchors must be log, log2 or an integer, found '{k}'")
+    count = int(k)
+    if not 1 <= count <= num_nodes:
+        raise InputError(
+            f"{count} anchors were asked of a graph of {num_nodes} nodes; ask for 1..{num_nodes}"
+        )
+    return count
+
+
+def select_anchors(data: Data, method: str, k: int | str, seed: int = 0) -> torch.Tensor:
+    """The `k` anchors that a rule picks, int64 ``[k]``, best first. The seed only decides between equals.
+
+    >>> import torch
+    >>> from torch_geometric.data import Data
+    >>> star = Data(edge_index=torch.tensor([[0, 0, 0], [1, 2, 3]]), num_nodes=4)
+    >>> select_anchors(star, "degree", 1)
+    tensor([0])
+    """
+    import torch
+
+    if method not in RULES:
+        raise unknown_name("anchor rule", method, RULES)
+    if not hasattr(data, "edge_index"):
+        raise InputError(f"a {type(data).__name__} has no edge_index; psgnn.read_graph makes Data of it")
+    check_integer("seed", seed, 0)
+    adjacency = Adjacency.from_data(data)
+    count = anchor_count(adjacency.num_nodes, k)
+    anchors = RULES[method](adjacency, count, np.random.default_rng(seed))
+    return torch.from_numpy(anchors.astype(np.int64))

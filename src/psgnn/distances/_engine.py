@@ -1,0 +1,248 @@
+"""Columns of exact hop distances: which kernel, how many threads, which dtype."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from psgnn.errors import InputError, check_integer
+from psgnn.graph._graph import Adjacency, IntArray
+from psgnn.kernels._bfs import (
+    DONE,
+    LANES,
+    NO_CUTOFF,
+    TOO_DEEP,
+    TOO_SLOW,
+    bitset_bfs,
+    queue_columns,
+    queue_sums,
+)
+from psgnn.memory import physical_memory
+
+if TYPE_CHECKING:
+    import torch
+
+Hops = npt.NDArray[np.int16]  # -1 = unreachable or beyond the cutoff
+CompactHops = npt.NDArray[Any]  # uint8 with 255 for -1, or int16 where a distance exceeds 254
+
+STEPS_WORTH_A_THREAD = 4e6
+_most_threads = sys.maxsize
+CACHE = 2**23  # bytes that stay in a core's cache, more or less
+QUEUE_LANES = 8  # lanes of one unit of work on graphs of large diameter
+_NO_SUMS: npt.NDArray[np.float64] = np.empty((0, 0))
+_NO_HOPS: Hops = np.empty((0, 0), np.int16)
+
+
+def shortest_distances(
+    edge_index: torch.Tensor,
+    sources: torch.Tensor | None = None,
+    *,
+    num_nodes: int | None = None,
+    cutoff: int | None = None,
+) -> torch.Tensor:
+    r"""Exact hop distances :math:`d(v, s)` from every node to each source, direction of edges ignored.
+
+    Args:
+        edge_index: ``[2, *]`` edges, in one or both directions.
+        sources: ``[S]`` node ids; all nodes if None.
+        num_nodes: N; the largest id plus one if None.
+        cutoff: hops beyond which a node counts as unreachable.
+
+    Returns:
+        int16 tensor ``[N, S]``; -1 = unreachable or beyond the cutoff.
+
+    >>> import torch
+    >>> shortest_distances(torch.tensor([[0, 1], [1, 2]]), torch.tensor([0]), num_nodes=4).T
+    tensor([[ 0,  1,  2, -1]], dtype=torch.int16)
+    """
+    import torch
+
+    adjacency = Adjacency.from_edge_index(edge_index, num_nodes)
+    if sources is None:
+        nodes = np.arange(adjacency.num_nodes)
+    else:
+        nodes = check_nodes(torch.as_tensor(sources).cpu().numpy(), adjacency.num_nodes, "source")
+    check_memory(adjacency.num_nodes * nodes.size * 2, f"distances to {nodes.size} sources")
+    return torch.from_numpy(hop_columns(adjacency, nodes, cutoff=cutoff))
+
+
+def check_nodes(nodes: npt.NDArray[Any], num_nodes: int, role: str) -> IntArray:
+    """The node ids as int64, or an error that names the first one outside the graph."""
+    nodes = np.atleast_1d(nodes)
+    if nodes.ndim != 1 or (nodes.size and not np.issubdtype(nodes.dtype, np.integer)):
+        raise InputError(f"{role}s must be integer node ids of shape [K], found {nodes.dtype} {nodes.shape}")
+    wrong = nodes[(nodes < 0) | (nodes >= num_nodes)]
+    if wrong.size:
+        raise InputError(f"{role} {wrong[0]} is not a node; the graph has the nodes 0..{num_nodes - 1}")
+    return nodes.astype(np.int64)
+
+
+def check_memory(needed: int, purpose: str) -> None:
+    """Refuse a result that does not fit half of this machine's memory, instead of being killed over it."""
+    if needed > physical_memory() // 2:
+        raise InputError(
+            f"{purpose} need {needed / 2**30:.1f} GiB, more than half of this machine's memory; "
+            "ask for fewer sources at a time"
+        )
+
+
+def num_threads() -> int:
+    """Threads that the kernels of this process may use: one a core, unless `kernel_threads` says otherwise."""
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return min(cores, _most_threads)
+
+
+@contextmanager
+def kernel_threads(most: int) -> Iterator[None]:
+    """At most so many threads for the kernels of this process, for one that shares its cores with others like it."""
+    global _most_threads
+    before, _most_threads = _most_threads, most
+    try:
+        yield
+    finally:
+        _most_threads = before
+
+
+def run_threads(work: Callable[[int], Any], pieces: Iterable[int], steps: float) -> list[Any]:
+    """Call ``work(piece)`` for every piece, on all cores if it takes long enough for that to be faster.
+
+    `steps` is about how many inner steps of a kernel all pieces take together. Kernels release the interpreter
+    lock; handing work to a thread costs as much as some millions of their steps.
+    """
+    pieces = list(pieces)
+    if len(pieces) < 2 or num_threads() < 2 or steps < STEPS_WORTH_A_THREAD:
+        return [work(piece) for piece in pieces]
+    return list(_pool(num_threads()).map(work, pieces))
+
+
+@cache
+def _pool(threads: int) -> ThreadPoolExecutor:
+    return ThreadPoolExecutor(threads, thread_name_prefix="psgnn")
+
+
+def hop_columns(adjacency: Adjacency, nodes: IntArray, *, cutoff: int | None = None) -> Hops:
+    """Hops from every node to each of `nodes`, ``[N, S]``."""
+    return set_columns(adjacency, nodes, np.arange(nodes.size + 1), cutoff=cutoff)
+
+
+def set_columns(
+    adjacency: Adjacency, nodes: IntArray, starts: IntArray, *, cutoff: int | None = None
+) -> Hops:
+    """Hops from every node to the nearest member of each set, ``[N, L]``.
+
+    Set ``j`` is ``nodes[starts[j]:starts[j + 1]]``; an empty set is unreachable.
+    """
+    hops = np.empty((adjacency.num_nodes, starts.size - 1), np.int16)
+    if fill_columns(adjacency, nodes, starts, hops, -1, np.iinfo(np.int16).max, cutoff) == TOO_DEEP:
+        raise InputError(
+            "a shortest path is longer than the 32767 hops that int16 holds; shortest_distances and `psgnn distances` "
+            "take a cutoff, anchors by distance and models need a graph that is less long"
+        )
+    return hops
+
+
+def compact_columns(adjacency: Adjacency, nodes: IntArray, starts: IntArray) -> CompactHops:
+    """`set_columns` in one byte an entry (255 = unreachable), or in int16 where that is too small."""
+    hops = np.empty((adjacency.num_nodes, starts.size - 1), np.uint8)
+    if fill_columns(adjacency, nodes, starts, hops, 255, 254) == TOO_DEEP:
+        return set_columns(adjacency, nodes, starts)
+    return hops
+
+
+def expand(hops: CompactHops) -> Hops:
+    """Compact columns as int16 with -1 for unreachable."""
+    if hops.dtype == np.int16:
+        return hops
+    wide = hops.astype(np.int16)
+    wide[hops == 255] = -1
+    return wide
+
+
+def fill_columns(
+    adjacency: Adjacency,
+    nodes: IntArray,
+    starts: IntArray,
+    out: npt.NDArray[Any],
+    unreachable: int,
+    deepest: int,
+    cutoff: int | None = None,
+) -> int:
+    """Write the hops to each set into `out` ``[N, L]``, and `unreachable` where there is no way.
+
+    The first 64 lanes are the probe: they run bit-parallel and give up on a graph whose diameter is so
+    large that one queue a lane is faster. Returns DONE or TOO_DEEP.
+    """
+    if cutoff is not None:
+        check_integer("cutoff", cutoff, 0)
+    limit = NO_CUTOFF if cutoff is None else cutoff
+    num_lanes = starts.size - 1
+    csr = adjacency.indptr, adjacency.indices
+
+    def bit_parallel(first: int, probe: bool = False) -> int:
+        last = min(first + LANES, num_lanes)
+        lanes = np.repeat(np.arange(last - first), np.diff(starts[first : last + 1]))
+        members = nodes[starts[first] : starts[last]]
+        # A node is written once a level: a far jump each time in a wide table, none in a block that the cache
+        # holds.
+        small = num_lanes > LANES and out.shape[0] * LANES * out.itemsize <= CACHE
+        block, column = (np.empty((out.shape[0], LANES), out.dtype), 0) if small else (out, first)
+        block[:, column : column + last - first] = unreachable
+        state = int(bitset_bfs(*csr, members, lanes, block, column, deepest, limit, probe, _NO_SUMS))
+        if small:
+            out[:, first:last] = block[:, : last - first]
+        return state
+
+    def one_by_one(first: int) -> int:
+        last = min(first + QUEUE_LANES, num_lanes)
+        return int(
+            queue_columns(*csr, nodes, starts[first : last + 1], out, first, unreachable, deepest, limit)
+        )
+
+    if num_lanes == 0 or adjacency.num_nodes == 0:
+        return DONE
+    steps = adjacency.indices.size * num_lanes
+    state = TOO_SLOW if num_lanes == 1 else bit_parallel(0, probe=True)
+    if state == DONE:
+        states = run_threads(bit_parallel, range(LANES, num_lanes, LANES), steps / 4)
+    elif state == TOO_SLOW:
+        states = run_threads(one_by_one, range(0, num_lanes, QUEUE_LANES), steps)
+    else:
+        states = [state]
+    return TOO_DEEP if TOO_DEEP in states else DONE
+
+
+def distance_sums(adjacency: Adjacency, cutoff: int | None = None) -> npt.NDArray[np.float64]:
+    """Exact sums over all other nodes that reach a node (within the cutoff): hops, 1 / hops, 1; ``[3, N]``.
+
+    All pairs, but never more than 64 columns at a time and no column is written: a node's sum needs only
+    how many lanes reach it on each level.
+    """
+    limit = NO_CUTOFF if cutoff is None else cutoff
+    num_nodes = adjacency.num_nodes
+    csr = adjacency.indptr, adjacency.indices
+    pieces = min(num_threads(), max(1, num_nodes // LANES))
+
+    def block(first: int, sums: npt.NDArray[np.float64], probe: bool = False) -> int:
+        nodes = np.arange(first, min(first + LANES, num_nodes))
+        return int(bitset_bfs(*csr, nodes, nodes - first, _NO_HOPS, 0, NO_CUTOFF, limit, probe, sums))
+
+    wide = block(0, np.zeros((3, num_nodes)), probe=True) == TOO_SLOW if num_nodes else False
+
+    def part(piece: int) -> npt.NDArray[np.float64]:
+        sums = np.zeros((3, num_nodes))
+        if wide:
+            queue_sums(*csr, piece, pieces, limit, sums)
+        else:
+            for first in range(piece * LANES, num_nodes, pieces * LANES):
+                block(first, sums)
+        return sums
+
+    return np.asarray(sum(run_threads(part, range(pieces), adjacency.indices.size * num_nodes / 4)))

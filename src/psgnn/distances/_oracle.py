@@ -1,0 +1,165 @@
+"""Distances to anchors on demand: cached, compact, under a memory cap."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+
+import numpy as np
+import numpy.typing as npt
+
+from psgnn.distances._engine import (
+    CompactHops,
+    Hops,
+    compact_columns,
+    expand,
+    num_threads,
+    run_threads,
+    set_columns,
+)
+from psgnn.distances._propagation import Floats, diffusion_columns, pagerank_columns
+from psgnn.errors import InputError
+from psgnn.graph._graph import GraphBatch, IntArray
+from psgnn.kernels._bfs import nearest_members
+
+DEFAULT_MEMORY = 2**30
+# Below this size the full table costs less than deciding which columns are missing.
+SMALL_TABLE = 2**23
+BLOCK = 2**13  # rows of a table that stay in the processor's cache while its columns are taken one by one
+
+
+class DistanceOracle:
+    """Hop columns to any anchors of a union of graphs.
+
+    Anchors come as ``[G, K]`` union ids, one row a graph, padded with -1 (``[K]`` for a single graph). A
+    table ``[N, K]`` goes out: entry ``(v, k)`` is the distance of ``v`` to the k-th anchor of its own graph.
+
+    Small unions keep the full table (node ``v`` against every node of its graph); larger ones keep the
+    columns asked for, oldest dropped first, never more than `memory` bytes.
+    """
+
+    def __init__(self, union: GraphBatch, *, memory: int = DEFAULT_MEMORY) -> None:
+        self.union = union
+        self.memory = memory
+        self._full: CompactHops | None = None
+        self._columns: OrderedDict[bytes, CompactHops] = OrderedDict()
+        self._column_bytes = 0  # a sum over thousands of columns would take longer than a look at one
+
+    @property
+    def cached_bytes(self) -> int:
+        """Bytes that the cache holds now."""
+        full = 0 if self._full is None else self._full.nbytes
+        return full + self._column_bytes
+
+    def hops(self, anchors: npt.ArrayLike) -> Hops:
+        """Hops to the anchors, int16 ``[N, K]``; -1 = unreachable, or a padded anchor."""
+        table = self.anchor_table(anchors)
+        if self.union.num_nodes * int(self.union.sizes.max()) * 2 <= min(self.memory, SMALL_TABLE):
+            return self._from_full(table)
+        return self._from_columns(table)
+
+    def set_hops(self, nodes: IntArray, starts: IntArray) -> Hops:
+        """Hops to the nearest member (in the own graph) of each set of union nodes, int16 ``[N, L]``."""
+        self._check_fits(starts.size - 1)
+        return set_columns(self.union.adjacency, nodes, starts)
+
+    def nearest(
+        self, nodes: IntArray, starts: IntArray, cutoff: int | None = None
+    ) -> tuple[Hops, npt.NDArray[np.int32]]:
+        """`set_hops`, and the member that is nearest, int32 ``[N, L]`` (-1 = none within the cutoff)."""
+        self._check_fits(3 * (starts.size - 1))
+        shape = self.union.num_nodes, starts.size - 1
+        hops, who = np.full(shape, -1, np.int16), np.full(shape, -1, np.int32)
+        limit = np.iinfo(np.int16).max if cutoff is None else cutoff
+        csr = self.union.adjacency.indptr, self.union.adjacency.indices
+        cores = num_threads()
+
+        def part(piece: int) -> None:
+            nearest_members(*csr, nodes, starts, piece, cores, hops, who, limit)
+
+        run_threads(part, range(cores), csr[1].size * shape[1])
+        return hops, who
+
+    def pagerank(self, anchors: npt.ArrayLike, *, restart: float = 0.15, steps: int = 20) -> Floats:
+        """Personalised PageRank from the anchors, float32 ``[N, K]``."""
+        nodes, starts = self._lanes(self.anchor_table(anchors))
+        return pagerank_columns(self.union.adjacency, nodes, starts, restart=restart, steps=steps)
+
+    def diffusion(self, anchors: npt.ArrayLike, *, steps: tuple[int, ...] = (2, 4)) -> list[Floats]:
+        """Normalised diffusion from the anchors, one float32 ``[N, K]`` for each entry of `steps`."""
+        nodes, starts = self._lanes(self.anchor_table(anchors))
+        return diffusion_columns(self.union.adjacency, nodes, starts, steps=steps)
+
+    def anchor_table(self, anchors: npt.ArrayLike) -> IntArray:
+        """The anchors as a checked int64 ``[G, K]`` table."""
+        table = np.atleast_2d(np.asarray(anchors, dtype=np.int64))
+        if table.shape[0] != self.union.num_graphs:
+            raise InputError(
+                f"anchors have {table.shape[0]} rows for {self.union.num_graphs} graphs; "
+                "pass one row a graph, padded with -1"
+            )
+        start, end = self.union.ptr[:-1, None], self.union.ptr[1:, None]
+        outside = (table != -1) & ((table < start) | (table >= end))
+        if outside.any():
+            graph, place = np.argwhere(outside)[0]
+            raise InputError(
+                f"anchor {table[graph, place]} of graph {graph} is outside its nodes "
+                f"{start[graph, 0]}..{end[graph, 0] - 1} of the union"
+            )
+        return table
+
+    def _check_fits(self, num_columns: int) -> None:
+        needed = 2 * self.union.num_nodes * num_columns
+        if needed > self.memory:
+            raise InputError(
+                f"{num_columns} distance columns of {self.union.num_nodes} nodes need "
+                f"{needed / 2**20:.0f} MiB, above the cap of {self.memory / 2**20:.0f} MiB; "
+                "use fewer anchors or a model with single ones (psgnn), or raise DistanceOracle(memory=...)"
+            )
+
+    @staticmethod
+    def _lanes(table: IntArray) -> tuple[IntArray, IntArray]:
+        """Lane ``k`` is seeded by the k-th anchor of every graph that has one."""
+        by_lane = table.T
+        present = by_lane >= 0
+        return by_lane[present], np.concatenate([[0], np.cumsum(present.sum(axis=1))])
+
+    def _from_full(self, table: IntArray) -> Hops:
+        if self._full is None:
+            offsets = np.arange(int(self.union.sizes.max()))
+            everyone = self.union.ptr[:-1, None] + offsets
+            everyone[offsets >= self.union.sizes[:, None]] = -1
+            self._full = compact_columns(self.union.adjacency, *self._lanes(everyone))
+        local = np.where(table >= 0, table - self.union.ptr[:-1, None], 0)
+        if self.union.num_graphs == 1:
+            hops = expand(self._full[:, local[0]])
+        else:
+            hops = expand(np.take_along_axis(self._full, local[self.union.graph_of], axis=1))
+        if (table < 0).any():
+            hops[(table < 0)[self.union.graph_of]] = -1
+        return hops
+
+    def _from_columns(self, table: IntArray) -> Hops:
+        self._check_fits(table.shape[1])
+        keys = [lane.tobytes() for lane in table.T]
+        missing = list({key: k for k, key in enumerate(keys) if key not in self._columns}.values())
+        if missing:
+            computed = compact_columns(self.union.adjacency, *self._lanes(table[:, missing]))
+            columns = [np.empty(computed.shape[0], computed.dtype) for _ in missing]
+            for rows in _blocks(computed.shape[0]):
+                for column, part in zip(columns, computed[rows].T, strict=True):
+                    column[rows] = part
+            self._columns.update(zip([keys[k] for k in missing], columns, strict=True))
+            self._column_bytes += computed.nbytes
+        hops = np.empty((self.union.num_nodes, len(keys)), np.int16)
+        for rows in _blocks(hops.shape[0]):
+            for k, key in enumerate(keys):
+                hops[rows, k] = expand(self._columns[key][rows])
+        for key in keys:
+            self._columns.move_to_end(key)
+        while self.cached_bytes > self.memory:
+            self._column_bytes -= self._columns.popitem(last=False)[1].nbytes
+        return hops
+
+
+def _blocks(num_nodes: int) -> list[slice]:
+    return [slice(start, start + BLOCK) for start in range(0, num_nodes, BLOCK)]

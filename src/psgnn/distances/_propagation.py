@@ -1,0 +1,256 @@
+"""Personalised PageRank and diffusion from a set of anchors, all anchors at once, O(E K) a step."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from numba import njit
+
+from psgnn.distances._engine import num_threads, run_threads
+from psgnn.errors import InputError
+from psgnn.graph._graph import Adjacency, IntArray
+from psgnn.kernels._llvm import AHEAD, LINE, WRITTEN, add, add_rows, given, prefetch
+
+Floats = npt.NDArray[np.float32]
+
+
+@njit(cache=True, nogil=True, fastmath=True)
+def _spread_rows(
+    indptr: npt.NDArray[np.int64],
+    indices: npt.NDArray[np.int32],
+    x: Floats,
+    inward: Floats,
+    outward: Floats,
+    y: Floats,
+    first: int,
+    last: int,
+) -> None:
+    """Rows ``first:last`` of ``y = diag(outward) A diag(inward) x``; an isolated node keeps its row."""
+    final, width = indices.size - 1, x.shape[1]
+    for v in range(first, last):
+        row = y[v]
+        if indptr[v] == indptr[v + 1]:
+            for k in range(width):  # an assignment of slices takes seconds to compile
+                row[k] = x[v, k]
+            continue
+        for k in range(width):
+            row[k] = 0.0
+        for i in range(indptr[v], indptr[v + 1]):
+            ahead = width * np.int64(indices[min(i + AHEAD, final)])
+            prefetch(x, ahead)
+            prefetch(x, ahead + LINE)
+            share, there = inward[indices[i]], width * np.int64(indices[i])
+            for k in range(width):
+                add(y, v * width + k, share * given(x, there + k), WRITTEN)
+        for k in range(width):
+            row[k] *= outward[v]
+
+
+@njit(cache=True, nogil=True, fastmath=True)
+def _add_neighbours(
+    indptr: npt.NDArray[np.int64], indices: npt.NDArray[np.int32], x: Floats, v: int, y: Floats
+) -> None:
+    """Add the rows of x of the neighbours of v to its row of y, another array; both have whole lines."""
+    first, last, width = indptr[v], indptr[v + 1], x.shape[1]
+    column = 0
+    while column + 4 * LINE <= width:
+        add_rows(x, indices, first, last, y, v * width + column, column, 4)
+        column += 4 * LINE
+    if column + 2 * LINE <= width:
+        add_rows(x, indices, first, last, y, v * width + column, column, 2)
+        column += 2 * LINE
+    if column < width:
+        add_rows(x, indices, first, last, y, v * width + column, column, 1)
+
+
+@njit(cache=True, nogil=True, fastmath=True)
+def _walk_rows(
+    indptr: npt.NDArray[np.int64],
+    indices: npt.NDArray[np.int32],
+    shares: Floats,
+    inward: Floats,
+    weights: Floats,
+    sums: Floats,
+    y: Floats,
+    first: int,
+    last: int,
+) -> None:
+    """Rows ``first:last`` of a step of the walk: ``y = diag(inward) A shares``, and each of the sums gets its weight of
+    ``A shares``; an isolated node keeps its row."""
+    for v in range(first, last):
+        row = y[v]
+        if indptr[v] == indptr[v + 1]:
+            for k in range(row.size):
+                row[k] = shares[v, k]
+        else:
+            for k in range(row.size):
+                row[k] = 0.0
+        _add_neighbours(indptr, indices, shares, v, y)
+        for j in range(weights.size):
+            there = (j * sums.shape[1] + v) * sums.shape[2]
+            for k in range(sums.shape[2]):
+                add(sums, there + k, weights[j] * given(y, v * row.size + k), WRITTEN)
+        for k in range(row.size):
+            row[k] *= inward[v]
+
+
+@njit(cache=True, nogil=True, fastmath=True)
+def _smooth_rows(
+    indptr: npt.NDArray[np.int64],
+    indices: npt.NDArray[np.int32],
+    x: Floats,
+    kept: np.float32,
+    weights: Floats,
+    everywhere: Floats,
+    y: Floats,
+    first: int,
+    last: int,
+) -> None:
+    """Rows ``first:last`` of ``y = kept x + diag(weights) (A x + everywhere)``."""
+    for v in range(first, last):
+        row = y[v]
+        for k in range(row.size):
+            row[k] = everywhere[k]
+        _add_neighbours(indptr, indices, x, v, y)
+        for k in range(row.size):
+            row[k] = kept * x[v, k] + weights[v] * row[k]
+
+
+def spread(adjacency: Adjacency, x: Floats, inward: Floats, outward: Floats) -> Floats:
+    """``diag(outward) A diag(inward) x`` for ``x [N, K]``, on all cores; their number changes no bit."""
+    y = np.empty_like(x)
+    in_parts(adjacency, x.shape[1], _spread_rows, x, inward, outward, y)
+    return y
+
+
+def smooth(
+    adjacency: Adjacency, x: Floats, kept: float, weights: Floats, everywhere: Floats, out: Floats
+) -> None:
+    """``kept x + diag(weights) (A x + everywhere)`` for ``x [N, K]`` in one pass, on all cores, into `out`.
+
+    Both are of `whole_lines`.
+    """
+    if x.shape[1] % LINE or out.shape != x.shape:  # kernels would read beside the array
+        raise ValueError(
+            f"x {x.shape} and out {out.shape} are not alike, or have no whole lines of {LINE} numbers"
+        )
+    if np.may_share_memory(x, out):
+        raise ValueError("x and out share memory")
+    in_parts(adjacency, x.shape[1], _smooth_rows, x, np.float32(kept), weights, everywhere, out)
+
+
+def in_parts(adjacency: Adjacency, width: int, kernel: Callable[..., None], *arguments: Any) -> None:
+    """Let all cores do some rows each of a kernel over rows ``first:last`` of the graph."""
+    bounds = np.linspace(0, adjacency.num_nodes, num_threads() + 1).astype(np.int64)
+
+    def rows(piece: int) -> None:
+        kernel(adjacency.indptr, adjacency.indices, *arguments, bounds[piece], bounds[piece + 1])
+
+    run_threads(rows, range(bounds.size - 1), adjacency.indices.size * width / 4)
+
+
+def indicator(num_nodes: int, nodes: IntArray, starts: IntArray) -> Floats:
+    """One column a set: 1 at the members of set ``j`` = ``nodes[starts[j]:starts[j + 1]]``; ``[N, L]``."""
+    x = np.zeros((num_nodes, starts.size - 1), np.float32)
+    x[nodes, np.repeat(np.arange(starts.size - 1), np.diff(starts))] = 1
+    return x
+
+
+def whole_lines(num_nodes: int, width: int) -> Floats:
+    """Zeros ``[N, W]`` with W at least `width`, each row of which is whole lines of the processor's cache."""
+    columns = LINE * math.ceil(width / LINE)
+    room = np.zeros(num_nodes * columns + LINE, np.float32)
+    first = -room.ctypes.data // room.itemsize % LINE
+    return room[first : first + num_nodes * columns].reshape(num_nodes, columns)
+
+
+def pagerank_columns(
+    adjacency: Adjacency,
+    nodes: IntArray,
+    starts: IntArray | None = None,
+    *,
+    restart: float = 0.15,
+    steps: int = 20,
+) -> Floats:
+    r"""Personalised PageRank of every node for each set, ``[N, L]``, by power steps.
+
+    .. math:: p_{t+1} = r \, e_a + (1 - r) \, A D^{-1} p_t, \qquad p_0 = e_a
+
+    The members of a set are walked from independently: in a union of graphs, the members in different
+    graphs do not share their mass. Without `starts` every node is a set of its own.
+    """
+    if not 0 < restart < 1 or steps < 1:
+        raise InputError(f"PageRank needs 0 < restart < 1 and steps >= 1, found {restart} and {steps}")
+    starts = np.arange(nodes.size + 1) if starts is None else starts
+    inward = (1 / np.maximum(adjacency.degrees, 1)).astype(np.float32)
+    onward = np.float32(1 - restart)
+    outward = np.full_like(inward, onward)
+    lonely = np.flatnonzero(adjacency.degrees == 0)
+    columns = np.repeat(np.arange(starts.size - 1), np.diff(starts))
+    x = indicator(adjacency.num_nodes, nodes, starts)
+    for _ in range(steps):
+        x = spread(adjacency, x, inward, outward)
+        x[lonely] *= onward  # `spread` lets a node without links keep its row
+        x[nodes, columns] += np.float32(restart)
+    return x
+
+
+def diffusion_columns(
+    adjacency: Adjacency,
+    nodes: IntArray,
+    starts: IntArray | None = None,
+    *,
+    steps: Sequence[int] = (2, 4),
+) -> list[Floats]:
+    r"""Symmetrically normalised diffusion :math:`(D^{-1/2} A D^{-1/2})^t e_a` for each ``t`` in `steps`."""
+    if not steps or min(steps) < 1:
+        raise InputError(f"diffusion needs steps of 1 or more, found {list(steps)}")
+    starts = np.arange(nodes.size + 1) if starts is None else starts
+    scale = (1 / np.sqrt(np.maximum(adjacency.degrees, 1))).astype(np.float32)
+    x = indicator(adjacency.num_nodes, nodes, starts)
+    kept = {}
+    for t in range(1, max(steps) + 1):
+        x = spread(adjacency, x, scale, scale)
+        if t in steps:
+            kept[t] = x
+    return [kept[t] for t in steps]
+
+
+def walk_columns(
+    adjacency: Adjacency,
+    nodes: IntArray,
+    *,
+    restarts: Sequence[float] = (),
+    diffusion: Sequence[int] = (),
+    steps: int = 20,
+) -> list[Floats]:
+    r"""`pagerank_columns` for each of the restarts, then `diffusion_columns`, from one walk a node.
+
+    Both are made of the same steps :math:`q_t = (A D^{-1})^t e_a`:
+
+    .. math:: p = r \sum_{t < T} (1 - r)^t q_t + (1 - r)^T q_T, \qquad
+              (D^{-1/2} A D^{-1/2})^t e_a = \sqrt{d_a / d_v} \, q_t
+
+    One walk takes half the time of a walk for each, and the memory of all of them.
+    """
+    degrees = np.maximum(adjacency.degrees, 1).astype(np.float32)
+    inward, root = (1 / degrees).astype(np.float32), np.sqrt(degrees)
+    x, y = (whole_lines(adjacency.num_nodes, nodes.size) for _ in range(2))
+    columns = np.arange(nodes.size)
+    x[nodes, columns] = inward[nodes]  # what a node passes on to each of its neighbours
+    sums = np.zeros((len(restarts), adjacency.num_nodes, nodes.size), np.float32)
+    for restart, total in zip(restarts, sums, strict=True):
+        total[nodes, columns] = restart
+    spreads = {}
+    for t in range(1, max(steps if restarts else 1, *diffusion, 1) + 1):
+        weights = [(1 - r) ** t * (r if t < steps else 1) * (t <= steps) for r in restarts]
+        in_parts(adjacency, nodes.size, _walk_rows, x, inward, np.array(weights, np.float32), sums, y)
+        x, y = y, x
+        if t in diffusion:
+            spreads[t] = x[:, : nodes.size] * root[:, None]
+            spreads[t] *= root[nodes]
+    return [*sums, *(spreads[t] for t in diffusion)]

@@ -1,0 +1,117 @@
+"""Embeddings and scored pairs out, with the names of the nodes, for pandas, polars, NumPy and vector indexes.
+
+====================  ==========================================================================================
+``.parquet``          embeddings: ``node`` and one column ``embedding``, a fixed-size list of float32, the vector
+                      column of LanceDB, DuckDB and Milvus; ``polars_frame["embedding"].to_numpy()`` and
+                      ``np.stack(pandas_frame["embedding"])`` are ``[N, d]``
+``.csv``, ``.tsv``    embeddings: ``node`` and the columns ``d0``, ``d1``, ...
+``.npz``              embeddings: ``names`` (unicode) and ``embeddings``, float32 ``[N, d]``, contiguous, as FAISS and
+                      hnswlib take it; no pickle
+====================  ==========================================================================================
+
+Pairs have the columns ``source``, ``target``, ``score`` and ``probability`` in every format. Of several graphs, a
+column ``graph`` says which: 0, 1, ...
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+import torch
+
+from psgnn.errors import InputError
+from psgnn.graph._read import PathLike, check_output, write_frame
+
+MOST_NAME_BYTES = 2**31  # in .npz, where every name takes as much as the longest
+
+
+def write_embeddings(
+    path: PathLike,
+    names: Sequence[Sequence[str]],
+    embeddings: torch.Tensor | npt.ArrayLike,
+    *,
+    force: bool = False,
+) -> None:
+    """Write embeddings ``[N, d]`` of the nodes of some graphs, one after another, by their names in each graph."""
+    h = np.ascontiguousarray(torch.as_tensor(embeddings).detach().cpu().numpy(), np.float32)
+    count = sum(map(len, names))
+    if h.ndim != 2 or h.shape[0] != count:
+        raise InputError(f"{count} nodes need embeddings [{count}, d], found {list(h.shape)}")
+    check_output(path, force=force)
+    graph = _graph_column(names, np.arange(count))
+    nodes = [name for part in names for name in part]
+    suffix = Path(path).suffix.lower()
+    if suffix == ".npz":
+        write_frame(path, {"names": _unicode(nodes, path), **graph, "embeddings": h}, force=force)
+        return
+    named = {"node": pl.Series(nodes, dtype=pl.String), **graph}
+    if suffix == ".parquet":
+        vectors = pl.Series(h, dtype=pl.Array(pl.Float32, h.shape[1]))
+        write_frame(path, pl.DataFrame({**named, "embedding": vectors}), force=force)
+        return
+    columns = {f"d{i}": column for i, column in enumerate(h.T)}
+    write_frame(path, pl.DataFrame({**named, **columns}), force=force)
+
+
+def write_pairs(
+    path: PathLike,
+    names: Sequence[Sequence[str]],
+    pairs: torch.Tensor | npt.ArrayLike,
+    scores: torch.Tensor | npt.ArrayLike,
+    *,
+    force: bool = False,
+) -> None:
+    """Write pairs ``[2, P]`` (ids in the union of the graphs) with their logits ``[P]`` and probabilities, in order."""
+    check_output(path, force=force)
+    columns = pair_columns(names, pairs, scores)
+    if Path(path).suffix.lower() == ".npz":
+        arrays = {
+            key: _unicode(column, path) if isinstance(column, list) else column
+            for key, column in columns.items()
+        }
+        write_frame(path, arrays, force=force)
+        return
+    ends = {key: pl.Series(columns[key], dtype=pl.String) for key in ("source", "target")}
+    write_frame(path, pl.DataFrame({**columns, **ends}), force=force)
+
+
+def pair_columns(
+    names: Sequence[Sequence[str]], pairs: torch.Tensor | npt.ArrayLike, scores: torch.Tensor | npt.ArrayLike
+) -> dict[str, Any]:
+    """The columns of `write_pairs`: lists of names, arrays of numbers.
+
+    >>> columns = pair_columns([["a", "b", "c"]], [[0, 1], [2, 2]], [0.0, 0.0])
+    >>> columns["source"], columns["target"], columns["probability"].tolist()
+    (['a', 'b'], ['c', 'c'], [0.5, 0.5])
+    """
+    ends = torch.as_tensor(pairs).cpu().numpy()
+    logits = torch.as_tensor(scores).detach().cpu().float()
+    flat = [name for part in names for name in part]
+    return {
+        "source": [flat[u] for u in ends[0]],
+        "target": [flat[v] for v in ends[1]],
+        **_graph_column(names, ends[0]),
+        "score": logits.numpy(),
+        "probability": logits.sigmoid().numpy(),
+    }
+
+
+def _graph_column(names: Sequence[Sequence[str]], nodes: npt.NDArray[Any]) -> Mapping[str, Any]:
+    """The graph of each node, where there are several."""
+    if len(names) == 1:
+        return {}
+    return {"graph": np.repeat(np.arange(len(names)), [len(part) for part in names])[nodes]}
+
+
+def _unicode(names: Sequence[str], path: PathLike) -> npt.NDArray[np.str_]:
+    longest = max(map(len, names), default=0)
+    if 4 * longest * len(names) > MOST_NAME_BYTES:
+        raise InputError(
+            f"cannot write {path}: a name has {longest} letters, too long for .npz; use .parquet"
+        )
+    return np.array(names, dtype=np.str_)

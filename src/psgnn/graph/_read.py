@@ -1,0 +1,354 @@
+"""Graphs, labels and pairs in; tables out.
+
+What a text file may look like is told in :mod:`psgnn.graph._tables`.
+"""
+
+from __future__ import annotations
+
+import difflib
+import logging
+import math
+import os
+import secrets
+import sys
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+import polars as pl
+import scipy.sparse
+import torch
+from torch_geometric.data import Data
+
+from psgnn.errors import InputError
+from psgnn.graph._formats import Edges, as_integers, from_edge_index, from_matrix, number, read_edges
+from psgnn.graph._graph import Adjacency, IntArray, check_names, make_data
+from psgnn.graph._headers import Columns
+from psgnn.graph._tables import check_file, read_table
+from psgnn.kernels._csr import bucket_edges, drop_repeats, transpose
+
+if TYPE_CHECKING:
+    import networkx
+
+__all__ = [
+    "Reading",
+    "atomic_write",
+    "check_output",
+    "read_graph",
+    "read_labels",
+    "read_pairs",
+    "write_frame",
+    "write_table",
+]
+
+PathLike: TypeAlias = "str | os.PathLike[str]"
+TEMPORARY = ".psgnn-"  # how files begin that are not written to their end
+MOST_NAMED = 5  # columns that were left out
+OUTPUT_SUFFIXES = (".csv", ".tsv", ".parquet", ".npz")
+
+logger = logging.getLogger("psgnn")
+
+
+@dataclass(frozen=True)
+class Reading:
+    """What was read and what became of it: ``read = edges + reciprocal + self_loops + duplicates``."""
+
+    nodes: int
+    edges: int
+    read: int
+    reciprocal: int
+    self_loops: int
+    duplicates: int
+    weighted: bool
+    ignored: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        weights = "; ignored the weights, distances are hops" if self.weighted else ""
+        if self.ignored:
+            more = ", ..." if len(self.ignored) > MOST_NAMED else ""
+            weights += f"; left out {', '.join(self.ignored[:MOST_NAMED])}{more}"
+        return (
+            f"{self.nodes} nodes, {self.edges} edges; symmetrised {self.reciprocal} reciprocal edges, "
+            f"dropped {self.self_loops} self-loops, merged {self.duplicates} duplicates{weights}"
+        )
+
+
+# Graphs
+
+
+def read_graph(
+    source: PathLike | networkx.Graph | scipy.sparse.sparray | scipy.sparse.spmatrix | Data,
+    columns: Columns | None = None,
+) -> Data:
+    """Read a graph as undirected PyG ``Data`` with ``edge_index [2, 2E]``, ``node_names`` and ``reading``.
+
+    >>> data = read_graph("email.txt")
+    >>> str(data.reading)
+    '1005 nodes, 16064 edges; symmetrised 8865 reciprocal edges, dropped 642 self-loops, merged 0 duplicates'
+
+    ``source`` is a networkx graph, a SciPy sparse matrix, a PyG ``Data`` (its ``x``, ``y`` and
+    ``node_names`` are kept), or a file, by its suffix: ``.parquet``, ``.npz`` (SciPy sparse, or
+    ``edge_index [2, E]`` with or without ``num_nodes``), ``.mtx``, ``.mat``, ``.graphml``, and a text
+    edge list under any other. Text, ``.mtx`` and ``.graphml`` may be gzipped.
+
+    Nodes are numbered in ascending order if all ids are integers, otherwise in the sorted order of
+    their names. The rows of a matrix are named ``"0"`` to ``"N-1"``, and a graph in memory keeps its order.
+    Weights are checked and then ignored, since distances are hops.
+
+    ``columns`` are the two columns of a text or Parquet file that hold the nodes: their names in the header, or
+    their numbers from 1 on. By default they are found by their names, or are the first two.
+    """
+    if isinstance(source, (str, os.PathLike)):
+        path = Path(source).expanduser()
+        check_file(path)
+        origin, edges = str(path), read_edges(path, columns)
+    else:
+        origin, edges = f"the {type(source).__name__}", _from_memory(source)
+    adjacency = Adjacency.from_edges(edges.rows, edges.cols, len(edges.names))
+    if adjacency.num_edges == 0:
+        raise InputError(f"{origin} has no edges between different nodes; at least one is needed")
+    reading = _count(edges, adjacency)
+    logger.info("read %s: %s", origin, reading)
+    return make_data(adjacency, node_names=edges.names, reading=reading, **edges.attributes)
+
+
+def _count(edges: Edges, adjacency: Adjacency) -> Reading:
+    self_loops = int(np.count_nonzero(edges.rows == edges.cols))
+    arcs = distinct = edges.rows.size - self_loops
+    if arcs > adjacency.num_edges:
+        distinct = drop_repeats(*transpose(*bucket_edges(edges.rows, edges.cols, adjacency.num_nodes)))[
+            1
+        ].size
+    return Reading(
+        nodes=adjacency.num_nodes,
+        edges=adjacency.num_edges,
+        read=edges.rows.size,
+        reciprocal=distinct - adjacency.num_edges,
+        self_loops=self_loops,
+        duplicates=arcs - distinct,
+        weighted=edges.weighted,
+        ignored=edges.ignored,
+    )
+
+
+def _from_memory(source: Any) -> Edges:
+    if isinstance(source, Data):
+        return _from_data(source)
+    if scipy.sparse.issparse(source):
+        return from_matrix(source, f"the {type(source).__name__}")
+    nx = sys.modules.get("networkx")  # whoever holds one of its graphs has imported it
+    if nx is not None and isinstance(source, nx.Graph):
+        return _from_networkx(source)
+    raise InputError(
+        f"cannot read a graph from {type(source).__name__}; pass a path, a networkx graph, "
+        "a SciPy sparse matrix or a PyG Data"
+    )
+
+
+def _from_networkx(graph: networkx.Graph) -> Edges:
+    names = [str(node) for node in graph]
+    check_names(names, len(graph))
+    edges = list(graph.edges(data="weight"))
+    for u, v, weight in edges:
+        if weight is not None and not (isinstance(weight, (int, float, np.number)) and math.isfinite(weight)):
+            raise InputError(f"edge ({u}, {v}) has the weight {weight!r}, not a finite number; correct it")
+    code = {node: i for i, node in enumerate(graph)}
+    rows = np.fromiter((code[u] for u, _, _ in edges), np.int64, len(edges))
+    cols = np.fromiter((code[v] for _, v, _ in edges), np.int64, len(edges))
+    labels = [node.get("y", node.get("label")) for _, node in graph.nodes(data=True)]
+    labelled = bool(labels) and all(isinstance(label, (int, np.integer)) for label in labels)
+    return Edges(
+        rows,
+        cols,
+        names,
+        weighted=any(weight is not None for _, _, weight in edges),
+        attributes={"y": torch.tensor(labels)} if labelled else {},
+    )
+
+
+def _from_data(data: Data) -> Edges:
+    if data.edge_index is None:
+        raise InputError("the Data has no edge_index; at least one edge is needed")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # PyG warns where it takes num_nodes from the edges
+        num_nodes = data.num_nodes
+    edges = from_edge_index(data.edge_index.detach().cpu().numpy(), num_nodes, "the Data")
+    weight = data.get("edge_weight")
+    if weight is not None and not bool(torch.isfinite(weight).all()):
+        raise InputError("the Data has an edge_weight that is not a finite number; correct or remove it")
+    names = edges.names
+    if data.get("node_names") is not None:
+        names = [str(name) for name in data.node_names]
+        check_names(names, len(edges.names))
+    attributes = {key: data[key] for key in ("x", "y") if data.get(key) is not None}
+    return Edges(edges.rows, edges.cols, names, weighted=weight is not None, attributes=attributes)
+
+
+# Labels and pairs
+
+
+def read_labels(path: PathLike, node_names: Sequence[str]) -> torch.Tensor:
+    """Read a ``node,label`` file as class codes, int64 ``[N]``; a node that is not in the file gets -1.
+
+    Codes follow the ascending order of the labels if all are integers, otherwise their sorted order.
+    """
+    table = read_table(Path(path).expanduser(), node_names=node_names)
+    nodes = _codes_of(table.first, node_names, table.where)
+    labels = table.second.cast(pl.String)
+    _, (codes,) = number(*(as_integers(labels) or [labels]))
+    y = np.full(len(node_names), -1, np.int64)
+    y[nodes[::-1]] = codes[::-1]  # of several labels the first stays
+    conflicts = np.flatnonzero(y[nodes] != codes)
+    if conflicts.size:
+        row = int(conflicts[0])
+        raise InputError(
+            f"{table.where(row)}: node '{table.first[row]}' has another label further up; keep one"
+        )
+    return torch.from_numpy(y)
+
+
+def read_pairs(path: PathLike, *node_names: Sequence[str]) -> IntArray:
+    """Read a file of pairs of node names as node numbers, int64 ``[2, P]``.
+
+    Of several graphs, given by the names of the nodes of each, numbers are those in their union, and a node is written
+    ``GRAPH:NODE``, such as ``0:anna``, where two graphs have a node of that name. Both nodes are of one graph.
+    """
+    names = [name for part in node_names for name in part]
+    graph = np.repeat(np.arange(len(node_names)), [len(part) for part in node_names])
+    if len(set(names)) < len(names):
+        names = [f"{g}:{name}" for g, name in zip(graph.tolist(), names, strict=True)]
+    table = read_table(Path(path).expanduser(), node_names=names)
+    pairs = np.stack([_codes_of(column, names, table.where) for column in (table.first, table.second)])
+    table.refuse(pl.Series(pairs[0] == pairs[1]), "a node with itself is no pair; name two nodes")
+    table.refuse(
+        pl.Series(graph[pairs[0]] != graph[pairs[1]]), "the nodes are of two graphs; name two of one"
+    )
+    return pairs
+
+
+def _codes_of(names: pl.Series, node_names: Sequence[str], where: Callable[[int], str]) -> IntArray:
+    names = names.cast(pl.String)
+    codes_of = pl.DataFrame({"name": pl.Series(node_names, dtype=pl.String)}).with_row_index("code")
+    found = names.to_frame("name").join(codes_of, on="name", how="left", maintain_order="left")
+    codes = found["code"].cast(pl.Int64)
+    if codes.null_count():
+        row = int(codes.is_null().arg_max() or 0)
+        near = _nearest(str(names[row]), node_names)
+        hint = f"did you mean '{near}'?" if near else f"it has {len(node_names)} others"
+        if row == 0 and codes.null_count() == 1:
+            hint += "; if this is a header, call the columns source,target (of labels: node,label)"
+        raise InputError(f"{where(row)}: the graph has no node '{names[row]}'; {hint}")
+    return codes.to_numpy()
+
+
+def _nearest(name: str, node_names: Sequence[str]) -> str | None:
+    """A node of nearly this name; of very many nodes some are looked at."""
+    alike = (each for each in node_names if abs(len(each) - len(name)) <= 2)
+    near = difflib.get_close_matches(name[:100], list(islice(alike, 50_000)), n=1)
+    return near[0] if near else None
+
+
+# Tables out
+
+
+@contextmanager
+def atomic_write(path: PathLike, *, force: bool = False) -> Iterator[Path]:
+    """Yield a temporary path beside ``path`` that takes its place when the block ends well.
+
+    >>> with atomic_write("run.json") as temporary:
+    ...     temporary.write_text("{}")
+
+    On any error nothing is left behind and ``path`` is as it was.
+    """
+    with _writing(path):
+        target = Path(path).expanduser().resolve()
+        _check_target(target, force)
+        temporary = target.with_name(f"{TEMPORARY}{secrets.token_hex(8)}{target.suffix}")
+        temporary.touch(exist_ok=False)
+        try:
+            yield temporary
+            with temporary.open("rb+") as file:
+                os.fsync(file.fileno())
+            _check_target(target, force)  # it may have appeared meanwhile
+            temporary.replace(target)
+        finally:
+            temporary.unlink(missing_ok=True)
+
+
+@contextmanager
+def _writing(path: PathLike) -> Iterator[None]:
+    try:
+        yield
+    # polars reports a full disk as an error of its own
+    except (OSError, pl.exceptions.PolarsError) as error:
+        reason = getattr(error, "strerror", None) or " ".join(str(error).split())
+        raise InputError(f"cannot write {path}: {reason}") from error
+
+
+def _check_target(path: Path, force: bool) -> None:
+    if not path.parent.is_dir():
+        raise InputError(f"the directory {path.parent} does not exist; create it or choose another --out")
+    if path.exists() and not path.is_file():
+        raise InputError(f"{path} exists and is not a regular file; choose another --out")
+    if path.exists() and not force:
+        raise InputError(f"{path} exists; pass --force to replace it or choose another --out")
+
+
+def check_output(path: PathLike, *, force: bool = False, suffixes: Sequence[str] = OUTPUT_SUFFIXES) -> None:
+    """Refuse early, before the work is done, what could not be written in the end."""
+    suffix = Path(path).suffix.lower()
+    if suffix not in suffixes:
+        raise InputError(f"cannot write {path}: the format is one of {', '.join(suffixes)}")
+    with _writing(path):
+        _check_target(Path(path).expanduser().resolve(), force)
+
+
+def write_table(path: PathLike, columns: Mapping[str, Any], *, force: bool = False) -> None:
+    """Write columns of one length to ``.csv``, ``.tsv``, ``.parquet`` or ``.npz``, atomically.
+
+    A column is a list or an array ``[N]``. An array ``[N, d]`` becomes the columns ``name_0`` to
+    ``name_{d-1}``; in ``.npz`` it stays whole.
+    """
+    check_output(path, force=force)
+    suffix = Path(path).suffix.lower()
+    arrays = {name: np.asarray(column) for name, column in columns.items()}
+    if len({len(array) for array in arrays.values()}) != 1:
+        found = ", ".join(f"{len(array)} in {name}" for name, array in arrays.items())
+        raise InputError(f"a table needs columns of one length, found {found or 'no columns'}")
+    for name, array in arrays.items():
+        if array.dtype == object:  # NumPy would pickle it
+            raise InputError(f"column '{name}' mixes types; pass numbers or strings")
+    write_frame(path, arrays if suffix == ".npz" else _frame(arrays), force=force)
+
+
+def write_frame(path: PathLike, content: pl.DataFrame | Mapping[str, Any], *, force: bool = False) -> None:
+    """Write a frame as its suffix says, or arrays to ``.npz``, atomically."""
+    with atomic_write(path, force=force) as temporary, temporary.open("wb") as file:
+        if not isinstance(content, pl.DataFrame):
+            np.savez(file, **content)
+        elif Path(path).suffix.lower() == ".parquet":
+            content.write_parquet(file)
+        else:
+            # Unquoted, a name that starts with '#' or '%' would be read as a comment.
+            texts = (column for column in content if column.dtype == pl.String)
+            comment_like = any(column.str.contains("^[#%]").any() for column in texts)
+            content.write_csv(
+                file,
+                separator="," if Path(path).suffix.lower() == ".csv" else "\t",
+                quote_style="non_numeric" if comment_like else "necessary",
+            )
+
+
+def _frame(arrays: Mapping[str, Any]) -> pl.DataFrame:
+    flat = {}
+    for name, array in arrays.items():
+        if array.ndim == 1:
+            flat[name] = array
+        else:
+            flat |= {f"{name}_{i}": column for i, column in enumerate(array.T)}
+    return pl.DataFrame(flat)

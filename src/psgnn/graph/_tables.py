@@ -1,0 +1,400 @@
+"""Two-column tables, from text or Parquet, with the place of every row.
+
+A text table holds one record a line: comma-, tab- or semicolon-separated, or separated by any run of
+blanks; plain or ``.gz``; UTF-8. Lines that start with ``#`` or ``%`` are comments, blank lines are
+skipped, a field may stand in double quotes, and blanks around a field don't count.
+
+The first record is a header if it names a known pair of columns (``source,target``, ``node,label``...),
+if its ids are no numbers while the ids of the next 99 records all are, or, in an edge list, if its ids are words
+for kinds of nodes (``person,friend``) or a further column has digits in all those records and none in the first
+(``anna,bert,2024-05-01``). What is named must not come again as an id.
+A header may put the two columns anywhere; without known names they are the first two.
+"""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import io
+import logging
+import re
+import stat
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, replace
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+from numba import njit
+
+from psgnn.errors import InputError
+from psgnn.graph._headers import Columns, all_numbers, chosen_pair, is_header, named_pair, weight_column
+from psgnn.memory import memory_cap, need_room
+
+log = logging.getLogger(__name__)
+
+TEXT_SUFFIXES = (".csv", ".tsv", ".txt", ".edges", ".edgelist", ".el")
+
+SAMPLE_BYTES = 1 << 16
+SAMPLE_RECORDS = 100
+ROW_BYTES = {True: 180, False: 270}  # what reading takes for a row, as measured; of integers, of names
+LEAST_SUSPICIOUS = 10  # records of a table whose first could be an unknown header
+LEADING_COMMENTS = re.compile(rb"(?:[ \t]*(?:[#%][^\n]*)?\n)*")
+PLUS, ZERO, NINE = b"+09"
+BEFORE_FIELD = tuple(b'\n\t ,;"')
+SEVERAL_NUMBERS = re.compile(r"\s*[-+.\d]+[\s;]+[-+.\d]")
+
+
+@dataclass(frozen=True)
+class Table:
+    """Two columns of a file, both without gaps, and the weight column beside them if there is one.
+
+    A column holds strings or integers. ``where(row)`` says where row 0, 1, ... stands in the file; ``ignored`` names
+    the columns that were left out.
+    """
+
+    first: pl.Series
+    second: pl.Series
+    weight: pl.Series | None
+    where: Callable[[int], str]
+    ignored: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        for column in (self.first, self.second):
+            gap = column.is_null()
+            if column.dtype == pl.String:
+                gap |= (column == "").fill_null(True)
+            self.refuse(gap, "expected two fields, found fewer or an empty one; correct or remove it")
+
+    def refuse(self, bad: pl.Series, reason: str) -> None:
+        """Raise for the first row that is ``bad``, if there is one."""
+        row = bad.arg_max()
+        if row is not None and bad[row]:
+            raise InputError(f"{self.where(row)}: {reason}")
+
+
+def read_table(
+    path: Path, *, edges: bool = False, node_names: Collection[str] = (), columns: Columns | None = None
+) -> Table:
+    """Read the two columns of a text or Parquet file.
+
+    ``edges`` asks for the weight column too (the one that is named so, or a numeric third one) and
+    reads integers as integers. A first record that starts with one of ``node_names`` is no header. ``columns`` are
+    names in the header, or numbers from 1 on.
+    """
+    if path.suffix.lower() == ".parquet":
+        return _read_parquet(path, edges, columns)
+    return _read_text(path, edges, node_names, columns)
+
+
+def check_file(path: Path) -> None:
+    """Refuse a path that is not a file with something in it."""
+    try:
+        status = path.stat()
+    except FileNotFoundError:
+        raise InputError(f"{path} does not exist; check the path") from None
+    except (OSError, ValueError) as error:
+        raise InputError(f"{path} cannot be read: {getattr(error, 'strerror', None) or error}") from None
+    if stat.S_ISDIR(status.st_mode):
+        raise InputError(f"{path} is a directory; pass a file")
+    if stat.S_ISREG(status.st_mode) and status.st_size == 0:
+        raise InputError(f"{path} is empty; expected a graph or a table")
+
+
+@contextmanager
+def decoding(path: Path, kind: str) -> Iterator[None]:
+    """Turn whatever a decoder raises on a damaged file into one line."""
+    try:
+        yield
+    except InputError:
+        raise
+    # Third-party decoders raise nearly anything on damaged bytes, and a panic of polars is a BaseException.
+    except (Exception, pl.exceptions.PanicException) as error:
+        if isinstance(error, MemoryError) and memory_cap() is not None:
+            raise
+        reason = (
+            getattr(error, "strerror", None) or " ".join(str(error).split())[:160] or type(error).__name__
+        )
+        raise InputError(f"{path} cannot be read as {kind}: {reason}") from error
+
+
+def read_bytes(path: Path) -> bytes:
+    """The content of a file, unpacked if its name ends in ``.gz``."""
+    check_file(path)
+    packed = path.suffix.lower() == ".gz"
+    with decoding(path, "gzip" if packed else "a file"):
+        content = path.read_bytes()
+        return gzip.decompress(content) if packed else content
+
+
+# Text
+
+
+@dataclass(frozen=True)
+class Records:
+    """The records of a text file: the lines of ``text[start:]``, split at ``separator``."""
+
+    path: Path
+    text: bytes
+    separator: str
+    start: int
+
+    def sample(self) -> list[list[str]]:
+        """The fields of the first records."""
+        records = csv.reader(_sample_lines(self.text, self.start), delimiter=self.separator)
+        return [[field.strip() for field in record] for record in records if record]
+
+    def table(self, pair: tuple[int, int], weight: int | None, *, integers: bool) -> Table:
+        """The asked columns, the pair as integers if that is wanted and every field is one."""
+        columns = [*pair] if weight is None else [*pair, weight]
+        need_room(self.text.count(b"\n") * ROW_BYTES[integers])
+        frame = None
+        if integers:
+            with suppress(pl.exceptions.PolarsError):
+                frame = self._frame(dict(zip(columns, (pl.Int64, pl.Int64, pl.Float64), strict=False)))
+        if frame is None or any(frame.null_count().row(0)):
+            frame = self._frame_of_strings(columns)
+        return Table(frame[:, 0], frame[:, 1], None if weight is None else frame[:, 2], self.where)
+
+    def _frame(self, dtypes: Mapping[int, type[pl.DataType]]) -> pl.DataFrame:
+        """The asked columns; raises ``PolarsError`` where a field does not have its type."""
+        schema = {str(i): dtypes.get(i, pl.String) for i in range(max(dtypes) + 1)}
+        # A header of our own fixes the number of columns, whatever the first line has. polars knows
+        # one comment sign, and would make a row of a blank line.
+        body = b"".join([self.separator.join(schema).encode(), b"\n", memoryview(self.text)[self.start :]])
+        body = body.replace(b"\n%", b"\n#")
+        while b"\n\n" in body:
+            body = body.replace(b"\n\n", b"\n")
+        frame = pl.read_csv(
+            body,
+            separator=self.separator,
+            comment_prefix="#",
+            quote_char='"' if b'"' in body else None,
+            schema=schema,
+            truncate_ragged_lines=True,
+        ).select(str(i) for i in dtypes)
+        if b" " in body or b"\t" in body:
+            frame = frame.with_columns(pl.col(pl.String).str.strip_chars())
+        return frame
+
+    def _frame_of_strings(self, columns: Sequence[int]) -> pl.DataFrame:
+        """The asked columns as they stand; a field that is not there is null."""
+        try:
+            return self._frame(dict.fromkeys(columns, pl.String))
+        except pl.exceptions.PolarsError:
+            # polars takes a quote inside a field (5" disk) for an unbalanced one; the csv module does not.
+            records = self._quoted_records()
+        fields = {str(i): [record[i] if i < len(record) else None for record in records] for i in columns}
+        return pl.DataFrame(fields, schema=dict.fromkeys(fields, pl.String)).select(
+            pl.all().str.strip_chars()
+        )
+
+    def _quoted_records(self) -> list[list[str]]:
+        reader = self._reader(strict=True)
+        before = self.text.count(b"\n", 0, self.start)
+        records, line = [], before + 1
+        try:
+            for record in reader:
+                records.append(record)
+                line = before + reader.line_num + 1
+        except csv.Error as error:
+            raise InputError(f"{self.path}, line {line}: {error}; check the quotes") from None
+        return [record for record in records if record]
+
+    def _reader(self, *, strict: bool) -> Any:
+        lines = io.StringIO(self.text[self.start :].decode(), newline="\n")
+        uncommented = ("\n" if line[0] in "#%" else line for line in lines)
+        return csv.reader(uncommented, delimiter=self.separator, strict=strict)
+
+    def where(self, row: int) -> str:
+        """The line number, counted over the whole file, and the text of a record."""
+        before = self.text.count(b"\n", 0, self.start)
+        if b'"' in self.text:
+            reader = self._reader(strict=False)
+            next(islice(filter(None, reader), row, None), None)
+            line = before + reader.line_num
+        else:
+            chars = np.frombuffer(b"\n" + self.text[self.start :] + b"\n", np.uint8)
+            starts = np.flatnonzero(chars[:-1] == ord("\n")) + 1
+            is_record = ~np.isin(chars[starts], list(b"\n#%"))
+            line = before + int(np.flatnonzero(is_record)[row]) + 1
+        found = self.text.split(b"\n", line)[line - 1].decode()
+        return f"{self.path}, line {line} ({_shortened(found)})"
+
+
+def _read_text(path: Path, edges: bool, node_names: Collection[str], columns: Columns | None) -> Table:
+    text = decoded(path)
+    separator = _sniff(_sample_lines(text))
+    text = tidied(text, separator)
+    records = Records(path, text, separator, _first_record(text))
+    sample = records.sample()
+    if not sample:
+        raise InputError(f"{path} has no lines other than comments")
+
+    header: list[str] = []
+    asked = None if columns is None else _asked_pair(path, sample[0], columns)
+    if _has_header(sample, edges, asked, columns) and sample[0][0] not in node_names:
+        header, sample = sample[0], sample[1:]
+        records = replace(records, start=text.index(b"\n", records.start) + 1)
+    pair = asked or named_pair(header, edges) or (0, 1)
+    weight = weight_column(header, sample, pair) if edges else None
+    content = np.frombuffer(text, np.uint8)[records.start :]
+    integers = edges and all_numbers(sample, pair) and not _has_padding(content)
+    table = records.table(pair, weight, integers=integers)
+    if table.first.is_empty():
+        raise InputError(f"{path} has no lines below its header")
+    if edges and not header and not integers:
+        _suspect_header(path, table)
+    fields = header or [""] * max(map(len, sample), default=0)
+    left_out = [name or f"field {i + 1}" for i, name in enumerate(fields) if i not in (*pair, weight)]
+    return replace(table, ignored=tuple(left_out))
+
+
+def _asked_pair(path: Path, first: Sequence[str], columns: Columns) -> tuple[int, int]:
+    pair = chosen_pair(first, columns)
+    if pair is None or pair[0] == pair[1]:
+        known = ", ".join(first[:12])
+        raise InputError(
+            f"{path} has no two columns {' and '.join(columns)}; its first line is {_shortened(known)}, "
+            "name two of its columns or give their numbers from 1 on"
+        )
+    return pair
+
+
+def _has_header(
+    sample: list[list[str]], edges: bool, asked: tuple[int, int] | None, columns: Columns | None
+) -> bool:
+    if asked is None:
+        return is_header(sample, edges)
+    if any(sample[0][i] == name for i, name in zip(asked, columns or (), strict=False)):
+        return True
+    moved = [[*(record[i] if i < len(record) else "" for i in asked), *record] for record in sample]
+    return is_header(moved, edges)
+
+
+def _suspect_header(path: Path, table: Table) -> None:
+    """Say that a first line may have been meant as a header: nothing is linked to what it names."""
+    ends = [column.cast(pl.String) for column in (table.first, table.second)]
+    names = [column[0] for column in ends]
+    if len(ends[0]) < LEAST_SUSPICIOUS or sum(int(column.is_in(names).sum()) for column in ends) > 2:
+        return
+    log.warning(
+        "%s: the first line was read as a link of '%s' and '%s', which nothing else is linked to; "
+        "if it is a header, call its columns source and target, or name them with --columns",
+        path,
+        *names,
+    )
+
+
+def decoded(path: Path) -> bytes:
+    """The bytes of a UTF-8 text file, with ``\\n`` at the end of every line."""
+    text = read_bytes(path).removeprefix(b"\xef\xbb\xbf")
+    if b"\0" in text:
+        raise InputError(
+            f"{path} is binary and of no known format; supported are UTF-8 text "
+            f"({' '.join(TEXT_SUFFIXES)}, also .gz), .parquet, .npz, .mtx, .mat and .graphml"
+        )
+    if not text.isascii():
+        try:
+            text.decode()
+        except UnicodeDecodeError as error:
+            line = text.count(b"\n", 0, error.start) + 1
+            raise InputError(
+                f"{path}, line {line}: not UTF-8 text; save it as UTF-8, or with the suffix of its format"
+            ) from None
+    if b"\r" in text:
+        text = text.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
+    return text if text.endswith(b"\n") else text + b"\n"
+
+
+def tidied(text: bytes, separator: str) -> bytes:
+    """The text without blanks at the ends of lines; runs of blanks become one if they separate fields."""
+    if separator == " ":
+        text = text.replace(b"\t", b" ")
+        while b"  " in text:
+            text = text.replace(b"  ", b" ")
+    if b" " in text:
+        text = text.lstrip(b" ")
+        while b"\n " in text:
+            text = text.replace(b"\n ", b"\n")
+        while b" \n" in text:
+            text = text.replace(b" \n", b"\n")
+    return text
+
+
+def _first_record(text: bytes, start: int = 0) -> int:
+    match = LEADING_COMMENTS.match(text, start)
+    return match.end() if match else start
+
+
+def _sample_lines(text: bytes, start: int = 0) -> list[str]:
+    start = _first_record(text, start)
+    # The last line may be cut, unless it is the only one.
+    lines = text[start : start + SAMPLE_BYTES].decode(errors="ignore").split("\n")
+    kept = (line for line in lines[: max(1, len(lines) - 1)] if line.strip() and line.lstrip()[0] not in "#%")
+    return list(islice(kept, SAMPLE_RECORDS))
+
+
+def _sniff(lines: list[str]) -> str:
+    """Tab, comma or semicolon if it splits at least half of the lines, otherwise blanks."""
+    for separator in "\t,;":
+        records = list(csv.reader(lines, delimiter=separator))
+        # "1 2<tab>5" and "1;2;0,5" show the separator inside what would be the first field.
+        split = [len(record) > 1 and not SEVERAL_NUMBERS.match(record[0]) for record in records]
+        if records and 2 * sum(split) >= len(split):
+            return separator
+    return " "
+
+
+@njit(cache=True, nogil=True)
+def _has_padding(text: npt.NDArray[np.uint8]) -> bool:
+    """Whether a field may look like 007 or +7, which would lose its form as a number."""
+    for i in range(text.size - 1):
+        padded = text[i] == PLUS or (text[i] == ZERO and ZERO <= text[i + 1] <= NINE)
+        if padded and (i == 0 or text[i - 1] in BEFORE_FIELD):
+            return True
+    return False
+
+
+def _shortened(text: str) -> str:
+    return repr(text if len(text) <= 60 else text[:57] + "...")
+
+
+# Parquet
+
+
+def _read_parquet(path: Path, edges: bool, asked: Columns | None) -> Table:
+    check_file(path)
+    with decoding(path, "Parquet"):
+        schema = pl.read_parquet_schema(path)
+        names = list(schema)
+        if len(names) < 2:
+            raise InputError(f"{path} has {len(names)} column(s); two are needed, such as source and target")
+        pair = named_pair(names, edges) or (0, 1) if asked is None else _asked_pair(path, names, asked)
+        weight = weight_column(names, [], pair) if edges else None
+        if weight is None and edges and pair == (0, 1) and len(names) > 2 and schema[names[2]].is_numeric():
+            weight = 2
+        columns = [names[i] for i in (*pair, weight) if i is not None]
+        integers = all(schema[names[i]].is_integer() for i in pair)
+        need_room(pl.scan_parquet(path).select(pl.len()).collect().item() * ROW_BYTES[integers])
+        frame = pl.read_parquet(path, columns=columns).select(columns)
+    for name in columns[:2]:
+        dtype = frame[name].dtype
+        if dtype in (pl.Categorical, pl.Enum, pl.Boolean, pl.UInt64, pl.Null):
+            frame = frame.with_columns(pl.col(name).cast(pl.String))
+        elif dtype.is_integer():
+            frame = frame.with_columns(pl.col(name).cast(pl.Int64))
+        elif dtype != pl.String:
+            raise InputError(f"{path}: column '{name}' holds {dtype}; store integers or strings there")
+    if frame.is_empty():
+        raise InputError(f"{path} has no rows")
+
+    def where(row: int) -> str:
+        return f"{path}, row {row + 1} ({_shortened(', '.join(map(str, frame.row(row))))})"
+
+    ignored = tuple(name for name in names if name not in columns)
+    return Table(frame[:, 0], frame[:, 1], None if weight is None else frame[:, 2], where, ignored)

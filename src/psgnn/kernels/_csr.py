@@ -1,0 +1,239 @@
+"""Linear-time work on CSR graphs, compiled by numba and cached on disk."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+from numba import njit
+
+from psgnn.kernels._llvm import AHEAD, STRIDE, prefetch
+
+Csr = tuple[npt.NDArray[np.int64], npt.NDArray[np.int32]]
+
+
+@njit(cache=True, nogil=True)
+def bucket_edges(rows: npt.NDArray[np.int64], cols: npt.NDArray[np.int64], num_nodes: int) -> Csr:
+    """Gather directed edges by their row, dropping self-loops; columns keep the order of the input."""
+    indptr = np.zeros(num_nodes + 1, np.int64)
+    for i in range(rows.size):
+        if rows[i] != cols[i]:
+            indptr[rows[i] + 1] += 1
+    for v in range(num_nodes):
+        indptr[v + 1] += indptr[v]
+    indices = np.empty(indptr[num_nodes], np.int32)
+    place = indptr[:-1].copy()
+    final = rows.size - 1
+    for i in range(rows.size):
+        prefetch(place, rows[min(i + 2 * AHEAD, final)])
+        prefetch(indices, place[rows[min(i + AHEAD, final)]])
+        if rows[i] != cols[i]:
+            indices[place[rows[i]]] = cols[i]
+            place[rows[i]] += 1
+    return indptr, indices
+
+
+@njit(cache=True, nogil=True)
+def transpose(indptr: npt.NDArray[np.int64], indices: npt.NDArray[np.int32]) -> Csr:
+    """The transposed CSR; its rows come out sorted."""
+    num_nodes = indptr.size - 1
+    out_indptr = np.zeros(num_nodes + 1, np.int64)
+    for i in range(indices.size):
+        out_indptr[indices[i] + 1] += 1
+    for v in range(num_nodes):
+        out_indptr[v + 1] += out_indptr[v]
+    out = np.empty(indices.size, np.int32)
+    _scatter_rows(indptr, indices, out_indptr[:-1].copy(), out)
+    return out_indptr, out
+
+
+@njit(cache=True, nogil=True)
+def _scatter_rows(
+    indptr: npt.NDArray[np.int64],
+    indices: npt.NDArray[np.int32],
+    place: npt.NDArray[np.int64],
+    out: npt.NDArray[np.int32],
+) -> None:
+    """Write every row number v to ``out``, where ``place`` says for each entry of the row; places move on."""
+    final = indices.size - 1
+    for v in range(indptr.size - 1):
+        for i in range(indptr[v], indptr[v + 1]):
+            prefetch(place, np.int64(indices[min(i + 2 * AHEAD, final)]))
+            prefetch(out, place[indices[min(i + AHEAD, final)]])
+            out[place[indices[i]]] = v
+            place[indices[i]] += 1
+
+
+@njit(cache=True, nogil=True)
+def mirror(indptr: npt.NDArray[np.int64], indices: npt.NDArray[np.int32]) -> Csr:
+    """Both directions of edges whose row v has its sorted neighbours below v alone; rows come out sorted."""
+    num_nodes = indptr.size - 1
+    out_indptr = np.zeros(num_nodes + 1, np.int64)
+    for i in range(indices.size):
+        out_indptr[indices[i] + 1] += 1
+    place = np.empty(num_nodes, np.int64)
+    for v in range(num_nodes):
+        below = indptr[v + 1] - indptr[v]
+        out_indptr[v + 1] += out_indptr[v] + below
+        place[v] = out_indptr[v] + below
+    out = np.empty(2 * indices.size, np.int32)
+    for v in range(num_nodes):
+        for i in range(indptr[v], indptr[v + 1]):
+            out[out_indptr[v] + i - indptr[v]] = indices[i]
+    _scatter_rows(indptr, indices, place, out)
+    return out_indptr, out
+
+
+@njit(cache=True, nogil=True)
+def in_order(rows: npt.NDArray[np.int64], cols: npt.NDArray[np.int64]) -> bool:
+    """Whether edges are those of a CSR with sorted rows, one after the other, without repeats and self-loops."""
+    for i in range(rows.size):
+        if rows[i] == cols[i]:
+            return False
+        if i and (rows[i] < rows[i - 1] or (rows[i] == rows[i - 1] and cols[i] <= cols[i - 1])):
+            return False
+    return True
+
+
+@njit(cache=True, nogil=True)
+def is_symmetric(indptr: npt.NDArray[np.int64], indices: npt.NDArray[np.int32]) -> bool:
+    """Whether every edge of a CSR with sorted rows and no self-loops stands in both rows."""
+    num_nodes = indptr.size - 1
+    place = indptr[1:].copy()  # the first entry above u of row u that was not met as an edge of its other row
+    for u in range(num_nodes):
+        while place[u] > indptr[u] and indices[place[u] - 1] > u:
+            place[u] -= 1
+    final = indices.size - 1
+    for v in range(num_nodes):
+        for i in range(indptr[v], indptr[v + 1]):
+            prefetch(place, np.int64(indices[min(i + 2 * AHEAD, final)]))
+            prefetch(indices, place[indices[min(i + AHEAD, final)]])
+            u = indices[i]
+            if u > v:
+                break
+            if indices[min(place[u], final)] != v:
+                return False
+            place[u] += 1
+    # Otherwise a row has an entry that was not met, or one of the next row was taken for its own.
+    return bool(np.all(place == indptr[1:]))
+
+
+@njit(cache=True, nogil=True)
+def edges_below(indptr: npt.NDArray[np.int64], indices: npt.NDArray[np.int32]) -> npt.NDArray[np.int64]:
+    """Every edge ``u < v`` of a symmetric CSR, ``[2, E]``, as it stands in row v."""
+    edges = np.empty((2, indices.size // 2), np.int64)
+    size = 0
+    for v in range(indptr.size - 1):
+        for i in range(indptr[v], indptr[v + 1]):
+            if indices[i] < v:
+                edges[0, size], edges[1, size] = indices[i], v
+                size += 1
+    return edges
+
+
+@njit(cache=True, nogil=True)
+def drop_repeats(indptr: npt.NDArray[np.int64], indices: npt.NDArray[np.int32]) -> Csr:
+    """Keep one of each run of equal entries in the sorted rows."""
+    num_nodes = indptr.size - 1
+    out_indptr = np.zeros(num_nodes + 1, np.int64)
+    out = np.empty(indices.size, np.int32)
+    kept = 0
+    for v in range(num_nodes):
+        for i in range(indptr[v], indptr[v + 1]):
+            if i == indptr[v] or indices[i] != indices[i - 1]:
+                out[kept] = indices[i]
+                kept += 1
+        out_indptr[v + 1] = kept
+    return out_indptr, out[:kept].copy()
+
+
+@njit(cache=True, nogil=True)
+def merge_rows(
+    indptr_a: npt.NDArray[np.int64],
+    indices_a: npt.NDArray[np.int32],
+    indptr_b: npt.NDArray[np.int64],
+    indices_b: npt.NDArray[np.int32],
+) -> Csr:
+    """The union of two CSR matrices with sorted rows, row by row."""
+    num_nodes = indptr_a.size - 1
+    out_indptr = np.zeros(num_nodes + 1, np.int64)
+    out = np.empty(indices_a.size + indices_b.size, np.int32)
+    kept = 0
+    for v in range(num_nodes):
+        i, j = indptr_a[v], indptr_b[v]
+        while i < indptr_a[v + 1] or j < indptr_b[v + 1]:
+            from_a = i < indptr_a[v + 1] and (j == indptr_b[v + 1] or indices_a[i] <= indices_b[j])
+            if from_a:
+                if j < indptr_b[v + 1] and indices_a[i] == indices_b[j]:
+                    j += 1
+                out[kept] = indices_a[i]
+                i += 1
+            else:
+                out[kept] = indices_b[j]
+                j += 1
+            kept += 1
+        out_indptr[v + 1] = kept
+    return out_indptr, out[:kept].copy()
+
+
+@njit(cache=True, nogil=True)
+def connected_components(
+    indptr: npt.NDArray[np.int64], indices: npt.NDArray[np.int32]
+) -> npt.NDArray[np.int32]:
+    """The component of every node, ``[N]``, numbered by their first node."""
+    num_nodes = indptr.size - 1
+    labels = np.full(num_nodes, -1, np.int32)
+    queue = np.empty(num_nodes, np.int32)
+    components = 0
+    for start in range(num_nodes):
+        if labels[start] >= 0:
+            continue
+        labels[start] = components
+        queue[0] = start
+        size, head = 1, 0
+        while head < size:
+            # What is read of a node comes from three places, each of which says where the next is.
+            if head + 3 * STRIDE < size:
+                prefetch(indptr, np.int64(queue[head + 3 * STRIDE]))
+                prefetch(indices, indptr[queue[head + 2 * STRIDE]])
+                soon = queue[head + STRIDE]
+                for i in range(indptr[soon], indptr[soon + 1]):
+                    prefetch(labels, np.int64(indices[i]))
+            v = queue[head]
+            head += 1
+            for i in range(indptr[v], indptr[v + 1]):
+                w = indices[i]
+                if labels[w] < 0:
+                    labels[w] = components
+                    queue[size] = w
+                    size += 1
+        components += 1
+    return labels
+
+
+@njit(cache=True, nogil=True)
+def count_at_most(values: npt.NDArray[np.int64], asked: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    """How many of the values are not above each of what is asked, ``[P]``; both are sorted, so one pass tells."""
+    counts = np.empty(asked.size, np.int64)
+    below = 0
+    for i in range(asked.size):
+        while below < values.size and values[below] <= asked[i]:
+            below += 1
+        counts[i] = below
+    return counts
+
+
+@njit(cache=True, nogil=True)
+def pair_of_code(codes: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    """Undo `psgnn.graph._sampling.pair_code`, exactly, for every graph of up to 2^31 nodes, ``[2, P]``."""
+    pairs = np.empty((2, codes.size), np.int64)
+    for i in range(codes.size):
+        code = codes[i]
+        v = np.int64(np.sqrt(2.0 * code) + 0.5)
+        # The float root is off by at most one, in either direction.
+        if v * (v - 1) // 2 > code:
+            v -= 1
+        if v * (v + 1) // 2 <= code:
+            v += 1
+        pairs[0, i] = code - v * (v - 1) // 2
+        pairs[1, i] = v
+    return pairs

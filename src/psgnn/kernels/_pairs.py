@@ -1,0 +1,285 @@
+"""Pair scores that look only at the pairs asked: each kernel fills ``out [P]`` for one slice of them."""
+
+from __future__ import annotations
+
+import threading
+
+import numpy as np
+import numpy.typing as npt
+from numba import njit
+
+from psgnn.kernels._llvm import AHEAD, STRIDE, prefetch
+
+Ids = npt.NDArray[np.int64]
+Neighbours = npt.NDArray[np.int32]
+Scores = npt.NDArray[np.float64]
+
+
+class _Scratch(threading.local):
+    """Arrays over the nodes that the kernels of a thread write to, call after call.
+
+    Few pairs touch few nodes: to make and clear such arrays for every call would be most of the work on a large graph.
+    So marks are larger in every call, and those of the calls before count as none.
+    """
+
+    def __init__(self) -> None:
+        self.marks = np.zeros(0, np.int64)
+        self.queue = np.zeros((2, 0), np.int32)
+        self.largest = 0
+
+    def fit(self, num_nodes: int, marks: int) -> int:
+        """Have arrays for so many nodes, and the first of so many marks that are not in use."""
+        if self.marks.size != num_nodes:
+            self.marks, self.queue = np.zeros(num_nodes, np.int64), np.empty((2, 0), np.int32)
+            self.largest = 0
+        first, self.largest = self.largest + 1, self.largest + marks
+        return first
+
+
+_scratch = _Scratch()
+
+
+def pair_hops(indptr: Ids, indices: Neighbours, us: Ids, vs: Ids, cutoff: int, out: Scores) -> None:
+    """Hops between ``us[i]`` and ``vs[i]`` (-1 = none within the cutoff), by search from both ends."""
+    first = _scratch.fit(indptr.size - 1, 2 * us.size)
+    if _scratch.queue.shape[1] != indptr.size - 1:
+        _scratch.queue = np.empty((2, indptr.size - 1), np.int32)
+    _pair_hops(indptr, indices, us, vs, cutoff, first, _scratch.marks, _scratch.queue, out)
+
+
+def local_walks(indptr: Ids, indices: Neighbours, us: Ids, vs: Ids, most: int, out: Scores) -> None:
+    """Short walks between ``us[i]`` and ``vs[i]``, ``out [P, 6]``.
+
+    Columns: whether they are linked; common neighbours, these weighted by ``1 / log d`` and by ``1 / d``; walks of
+    three steps, and these weighted by ``1 / (d d')`` of their inner nodes. Where three steps from the cheaper end pass
+    more than `most` nodes, every n-th neighbour stands for the others.
+    """
+    first = _scratch.fit(indptr.size - 1, us.size)
+    _local_walks(indptr, indices, us, vs, most, first, _scratch.marks, out)
+
+
+@njit(cache=True, nogil=True)
+def _pair_hops(
+    indptr: Ids,
+    indices: Neighbours,
+    us: Ids,
+    vs: Ids,
+    cutoff: int,
+    first: int,
+    seen: Ids,
+    queue: Neighbours,
+    out: Scores,
+) -> None:
+    """The side with fewer edges to look at grows by a whole level at a time.
+
+    The first node that both sides have seen then lies on a shortest path. What pair i sees is marked by
+    ``first + 2 i + side``.
+    """
+    head, tail = np.zeros(2, np.int64), np.zeros(2, np.int64)
+    work, depth = np.zeros(2, np.int64), np.zeros(2, np.int64)
+    for i in range(us.size):
+        out[i] = -1
+        if us[i] == vs[i]:
+            out[i] = 0
+            continue
+        for side, end in ((0, us[i]), (1, vs[i])):
+            seen[end] = first + 2 * i + side
+            queue[side, 0] = end
+            head[side], tail[side], depth[side] = 0, 1, 0
+            work[side] = indptr[end + 1] - indptr[end]
+        met = False
+        while not met and head[0] < tail[0] and head[1] < tail[1] and depth[0] + depth[1] < cutoff:
+            side = 0 if work[0] <= work[1] else 1
+            mine, other = first + 2 * i + side, first + 2 * i + 1 - side
+            last = tail[side]
+            work[side] = 0
+            while head[side] < last and not met:
+                v = queue[side, head[side]]
+                head[side] += 1
+                for j in range(indptr[v], indptr[v + 1]):
+                    w = indices[j]
+                    if seen[w] == other:
+                        met = True
+                        break
+                    if seen[w] != mine:
+                        seen[w] = mine
+                        queue[side, tail[side]] = w
+                        tail[side] += 1
+                        work[side] += indptr[w + 1] - indptr[w]
+            depth[side] += 1
+        if met:
+            out[i] = depth[0] + depth[1]
+
+
+@njit(cache=True, nogil=True)
+def shared_neighbours(
+    indptr: Ids, indices: Neighbours, us: Ids, vs: Ids, weights: Scores, out: Scores
+) -> None:
+    """Sum of the weights of the common neighbours, by a merge of the two sorted rows."""
+    for i in range(us.size):
+        a, a_end = indptr[us[i]], indptr[us[i] + 1]
+        b, b_end = indptr[vs[i]], indptr[vs[i] + 1]
+        total = 0.0
+        while a < a_end and b < b_end:
+            if indices[a] == indices[b]:
+                total += weights[indices[a]]
+                a += 1
+                b += 1
+            elif indices[a] < indices[b]:
+                a += 1
+            else:
+                b += 1
+        out[i] = total
+
+
+@njit(cache=True, nogil=True)
+def pushed_pagerank(
+    indptr: Ids, indices: Neighbours, us: Ids, vs: Ids, restart: float, tolerance: float, out: Scores
+) -> None:
+    """Personalised PageRank of ``vs[i]`` for a walk restarted at ``us[i]``; equal `us` stand together.
+
+    Forward push (Andersen, Chung, Lang 2006): mass that is not yet settled moves on while it exceeds
+    `tolerance` times the degree, so the work does not depend on the size of the graph.
+    """
+    num_nodes = indptr.size - 1
+    settled, waiting = np.zeros(num_nodes), np.zeros(num_nodes)
+    queued = np.zeros(num_nodes, np.bool_)
+    touched = np.empty(num_nodes, np.int32)
+    queue = np.empty(num_nodes, np.int32)  # a ring: a node is in it at most once
+    known = np.zeros(num_nodes, np.bool_)
+    for i in range(us.size):
+        if i == 0 or us[i] != us[i - 1]:
+            source = us[i]
+            waiting[source] = 1.0
+            touched[0], known[source] = source, True
+            num_touched = 1
+            queue[0], queued[source] = source, True
+            head, size = 0, 1
+            while size:
+                v = queue[head]
+                head = (head + 1) % num_nodes
+                size -= 1
+                queued[v] = False
+                mass = waiting[v]
+                waiting[v] = 0.0
+                degree = indptr[v + 1] - indptr[v]
+                if degree == 0:
+                    settled[v] += mass
+                    continue
+                settled[v] += restart * mass
+                share = (1.0 - restart) * mass / degree
+                for j in range(indptr[v], indptr[v + 1]):
+                    w = indices[j]
+                    waiting[w] += share
+                    if not known[w]:
+                        known[w] = True
+                        touched[num_touched] = w
+                        num_touched += 1
+                    if not queued[w] and waiting[w] > tolerance * (indptr[w + 1] - indptr[w]):
+                        queue[(head + size) % num_nodes] = w
+                        queued[w] = True
+                        size += 1
+        out[i] = settled[vs[i]]
+        if i + 1 == us.size or us[i + 1] != us[i]:
+            for j in range(num_touched):
+                w = touched[j]
+                settled[w] = waiting[w] = 0.0
+                known[w] = False
+
+
+@njit(cache=True, nogil=True)
+def _two_steps(indptr: Ids, indices: Neighbours, v: int) -> int:
+    """How many ways of two steps lead from a node."""
+    ways = 0
+    for j in range(indptr[v], indptr[v + 1]):
+        ways += indptr[indices[j] + 1] - indptr[indices[j]]
+    return ways
+
+
+@njit(cache=True, nogil=True)
+def _local_walks(
+    indptr: Ids, indices: Neighbours, us: Ids, vs: Ids, most: int, first: int, near: Ids, out: Scores
+) -> None:
+    """What is near the dearer end of pair i is marked by ``first + i``, unless it is marked already.
+
+    So pairs of one hub that come one after the other cost no more than their other ends do.
+    """
+    marked, mark = -1, first
+    cost_u, cost_v = 0, 0
+    for i in range(us.size):
+        u, v = us[i], vs[i]
+        out[i] = 0.0
+        if i == 0 or u != us[i - 1]:
+            cost_u = _two_steps(indptr, indices, u)
+        if i == 0 or v != vs[i - 1]:
+            cost_v = _two_steps(indptr, indices, v)
+        if cost_v < cost_u or (cost_v == cost_u and v < u):
+            u, v = v, u
+        stride = 1 + min(cost_u, cost_v) // most
+        if v != marked:
+            marked, mark = v, first + i
+            for j in range(indptr[v], indptr[v + 1]):
+                near[indices[j]] = mark
+        for place, j in enumerate(range(indptr[u], indptr[u + 1])):
+            w = indices[j]
+            degree = indptr[w + 1] - indptr[w]
+            if w == v:
+                out[i, 0] = 1.0
+            if near[w] == mark:
+                out[i, 1] += 1.0
+                out[i, 2] += 1.0 / np.log(max(degree, 2))  # a leaf is common to its neighbour and itself
+                out[i, 3] += 1.0 / degree
+            if place % stride or w == v:
+                continue
+            walks, weighted = 0.0, 0.0
+            for k in range(indptr[w], indptr[w + 1]):
+                z = indices[k]
+                if near[z] == mark and z != u:
+                    walks += 1.0
+                    weighted += 1.0 / (indptr[z + 1] - indptr[z])
+            out[i, 4] += stride * walks
+            out[i, 5] += stride * weighted / degree
+
+
+@njit(cache=True, nogil=True)
+def triangles(indptr: Ids, indices: Neighbours) -> Scores:
+    """Triangles at every node, ``[N]``.
+
+    Each is found once, at the node of its smallest degree: links are followed from small degrees to large ones, so that
+    a hub has few.
+    """
+    num_nodes = indptr.size - 1
+    starts = np.empty(num_nodes + 1, np.int64)
+    onward = np.empty(indices.size // 2, np.int32)
+    size, last = 0, indices.size - 1
+    for u in range(num_nodes):
+        starts[u] = size
+        degree = indptr[u + 1] - indptr[u]
+        for j in range(indptr[u], indptr[u + 1]):
+            prefetch(indptr, np.int64(indices[min(j + AHEAD, last)]))
+            v = indices[j]
+            other = indptr[v + 1] - indptr[v]
+            if other > degree or (other == degree and v > u):
+                onward[size] = v
+                size += 1
+    starts[num_nodes] = size
+    count = np.zeros(num_nodes)
+    near = np.zeros(num_nodes // 64 + 1, np.uint64)  # a bit a node, so that it stays in the processor's cache
+    one, low, final = np.uint64(1), np.uint64(63), size - 1
+    for u in range(num_nodes):
+        for j in range(starts[u], starts[u + 1]):
+            w = np.uint64(onward[j])
+            near[w >> np.uint64(6)] |= one << (w & low)
+        for j in range(starts[u], starts[u + 1]):
+            prefetch(starts, np.int64(onward[min(j + 2 * STRIDE, final)]))
+            prefetch(onward, starts[onward[min(j + STRIDE, final)]])
+            v = onward[j]
+            for k in range(starts[v], starts[v + 1]):
+                w = np.uint64(onward[k])
+                if near[w >> np.uint64(6)] >> (w & low) & one:
+                    count[u] += 1
+                    count[v] += 1
+                    count[w] += 1
+        for j in range(starts[u], starts[u + 1]):
+            near[np.uint64(onward[j]) >> np.uint64(6)] = 0
+    return count

@@ -1,0 +1,176 @@
+"""Anchors learnt from the training pairs before anything else is: by boosting, and by random search as its control."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from numba import njit
+from torch import nn
+
+from psgnn.anchors._greedy import farthest_first
+from psgnn.distances._oracle import DistanceOracle
+from psgnn.graph._graph import GraphBatch, IntArray
+from psgnn.models._pickers import counts
+from psgnn.positions._choices import Choice
+from psgnn.positions._view import View
+
+Floats = npt.NDArray[np.float64]
+APART, NEAR = 5, 4  # cells of the hop difference, and of the distance of the nearer node
+CELLS = APART * NEAR + 1  # the last for a pair of which a node does not reach the anchor
+STEP, RIDGE = 0.5, 1.0
+MOST_CANDIDATES, MOST_PAIRS = 1024, 20_000
+
+
+@dataclass(frozen=True, eq=False)
+class Evidence:
+    """Pairs ``[2, P]`` of union nodes with labels ``[P]``, and the view in which they are seen."""
+
+    view: View
+    pairs: IntArray
+    labels: Floats
+
+
+@njit(cache=True, nogil=True)
+def _cells(hops: npt.NDArray[np.int16], us: IntArray, vs: IntArray, out: npt.NDArray[np.uint8]) -> None:
+    """The cell of every pair for every candidate, ``out [C, P]``: hop difference by nearer distance."""
+    for i in range(us.size):
+        for c in range(out.shape[0]):
+            a, b = hops[us[i], c], hops[vs[i], c]
+            if a < 0 or b < 0:
+                out[c, i] = CELLS - 1
+            else:
+                out[c, i] = min(abs(a - b), APART - 1) * NEAR + min(min(a, b), NEAR - 1)
+
+
+@njit(cache=True, nogil=True)
+def _gains(cells: npt.NDArray[np.uint8], slope: Floats, curve: Floats, out: Floats) -> None:
+    """How much a table of scores by the cells of each candidate lowers the log-loss, to second order; ``out [C]``."""
+    for c in range(cells.shape[0]):
+        g, h = np.zeros(CELLS), np.zeros(CELLS)
+        for i in range(cells.shape[1]):
+            g[cells[c, i]] += slope[i]
+            h[cells[c, i]] += curve[i]
+        out[c] = (g * g / (h + RIDGE)).sum()
+
+
+class _Boost:
+    """An additive score: one table over the cells of each anchor, each fitted to what the others leave open."""
+
+    def __init__(self, cells: npt.NDArray[np.uint8], labels: Floats) -> None:
+        self.cells, self.labels = cells, labels
+        self.score = np.zeros(labels.size)
+
+    def _slope(self) -> tuple[Floats, Floats]:
+        p = 1 / (1 + np.exp(-self.score))
+        return self.labels - p, p * (1 - p)
+
+    def gains(self) -> Floats:
+        """What each candidate would bring, ``[C]``."""
+        out = np.empty(self.cells.shape[0])
+        _gains(self.cells, *self._slope(), out)
+        return out
+
+    def add(self, candidate: int) -> Floats:
+        """Fit the candidate's table, ``[CELLS]``, and add it to the score."""
+        slope, curve = self._slope()
+        cell = self.cells[candidate]
+        table = np.bincount(cell, slope, CELLS) / (np.bincount(cell, curve, CELLS) + RIDGE)
+        self.score += STEP * table[cell]
+        return STEP * np.asarray(table)
+
+
+class LearnedPicker(nn.Module):
+    r"""Anchors that explain the training pairs of their graph; fixed once they are learnt.
+
+    ``boosted``: one after another, each the node whose table :math:`t(|d_u - d_v|, \min(d_u, d_v))` lowers the
+    log-loss of the training pairs most, given the tables of the anchors so far. ``random-search``, its control: as many
+    random sets as ``boosted`` looks at candidates, tables fitted in the same way, and of them the set with the lowest
+    log-loss on the validation pairs. A graph without pairs to learn from gets farthest-first anchors.
+    """
+
+    def __init__(self, method: str, k: int | str, seed: int = 0) -> None:
+        super().__init__()
+        self.method, self.k, self.seed = method, k, seed
+        self._learnt: tuple[GraphBatch, IntArray] | None = None
+
+    def learn(self, view: View, training: Sequence[Evidence], validation: Evidence) -> None:
+        """Choose the anchors of every graph of the view from pairs of known label."""
+        many = counts(view, self.k)
+        nodes = self._spread(view)
+        for g, count in enumerate(many):
+            found = self._of_graph(view, g, int(count), training, validation)
+            if found is not None:
+                nodes[g, :count] = found
+        self._learnt = view.union, nodes
+
+    def forward(
+        self, view: View, generator: torch.Generator | None = None, exploration: float = 0.0
+    ) -> Choice:
+        """The learnt anchors; on other graphs, on which nothing was learnt, farthest-first ones."""
+        if self._learnt is not None and self._learnt[0] is view.union:
+            return Choice.plain(self._learnt[1])
+        return Choice.plain(self._spread(view))
+
+    def _spread(self, view: View) -> IntArray:
+        many = counts(view, self.k)
+        nodes = np.full((view.union.num_graphs, int(many.max())), -1, np.int64)
+        for g, count in enumerate(many):
+            rng = np.random.default_rng([self.seed, g])
+            nodes[g, :count] = view.union.ptr[g] + farthest_first(view.union.graph(g), int(count), rng)
+        return nodes
+
+    def _of_graph(
+        self, view: View, g: int, count: int, training: Sequence[Evidence], validation: Evidence
+    ) -> IntArray | None:
+        rng = np.random.default_rng([self.seed, g])
+        size = int(view.union.sizes[g])
+        places = rng.choice(size, min(size, max(MOST_CANDIDATES, count)), replace=False)
+        candidates = view.union.ptr[g] + np.sort(places)
+        cells, labels = _table(training, g, candidates, rng)
+        if not 0 < labels.sum() < labels.size:
+            return None
+        if self.method == "boosted":
+            boost = _Boost(cells, labels)
+            chosen: list[int] = []
+            for _ in range(count):
+                gains = boost.gains()
+                gains[chosen] = -1
+                chosen.append(int(np.argmax(gains)))
+                boost.add(chosen[-1])
+            return np.asarray(candidates[chosen])
+        seen, truth = _table([validation], g, candidates, rng)
+        best, best_loss = None, np.inf
+        for _ in range(candidates.size):
+            drawn = rng.choice(candidates.size, count, replace=False)
+            boost, score = _Boost(cells, labels), np.zeros(truth.size)
+            for candidate in drawn:
+                score += boost.add(int(candidate))[seen[candidate]]
+            loss = float(np.logaddexp(0, np.where(truth == 1, -score, score)).sum())
+            if loss < best_loss:
+                best, best_loss = candidates[drawn], loss
+        return best
+
+
+def _table(
+    evidence: Sequence[Evidence], g: int, candidates: IntArray, rng: np.random.Generator
+) -> tuple[npt.NDArray[np.uint8], Floats]:
+    """Cells ``[C, P]`` and labels ``[P]`` of the pairs of a graph, a random part of them where there are many."""
+    cells, labels = [], []
+    for part in evidence:
+        union = part.view.union
+        own = np.flatnonzero(union.graph_of[part.pairs[0]] == g)
+        most = MOST_PAIRS // len(evidence)
+        if own.size > most:
+            own = np.sort(rng.choice(own, most, replace=False))
+        first = int(union.ptr[g])
+        hops = DistanceOracle(GraphBatch.of_adjacencies([union.graph(g)])).hops(candidates - first)
+        found = np.empty((candidates.size, own.size), np.uint8)
+        us, vs = np.ascontiguousarray(part.pairs[:, own] - first)
+        _cells(hops, us, vs, found)
+        cells.append(found)
+        labels.append(part.labels[own])
+    return np.concatenate(cells, axis=1), np.concatenate(labels)

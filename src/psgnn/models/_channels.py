@@ -1,0 +1,90 @@
+"""Embeddings from channels: coordinates whose distance or dot product ranks pairs, for search and plots."""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+from torch import nn
+
+from psgnn.models._traits import TraitEncoder
+from psgnn.positions._choices import Choice
+from psgnn.positions._measure import MOST_TRAINING_ANCHORS, Parts, Positions, anchors_of_a_step, positions_of
+from psgnn.positions._view import View
+
+NUMBERS_AN_ANCHOR = 8
+ROLE_NUMBERS = 16
+HEATS = (1.0, 4.0, 16.0)
+NODE_BLOCK = 2**11  # nodes whose [K, R] rows are in memory at once
+
+
+class ChannelEncoder(nn.Module):
+    r"""A node's coordinates: some numbers an anchor, its place in the spectral basis, its role.
+
+    .. math:: h_v = \text{CAT}\left( \frac{\psi(x_{vk}, r_v)}{\sqrt{K}}_{k=1..K}, \
+              c_t \frac{e^{-t (1 - \lambda) / 2} \odot U_v}{\lVert \cdot \rVert}_{t = 1, 4, 16}, \
+              W r_v \right)
+
+    with x_{vk} the channels of node v to anchor k, r_v its encoded traits, U_v its row of the spectral basis; psi is an
+    MLP shared by all anchors, c_t are learnt scales. So a dot product or a squared distance of embeddings is a sum over
+    anchors and eigenvectors, whatever their number.
+    """
+
+    def __init__(self, parts: Parts, hidden: int, *, dropout: float, in_channels: int = 0) -> None:
+        super().__init__()
+        self.parts = parts
+        channels = len(parts.channels)
+        self.channel_part = nn.Linear(channels, hidden) if channels else None
+        self.scales = nn.Parameter(torch.ones(len(HEATS))) if parts.spectral else None
+        described = parts.roles or (parts.features and in_channels > 0)
+        self.traits = TraitEncoder(parts, in_channels, hidden, dropout) if described else None
+        self.trait_part = nn.Linear(hidden, hidden, bias=False) if described else None
+        self.role = nn.Linear(hidden, ROLE_NUMBERS) if described else None
+        self.out = nn.Sequential(
+            nn.ReLU(), nn.Linear(hidden, hidden), nn.ReLU(), nn.Linear(hidden, NUMBERS_AN_ANCHOR)
+        )
+
+    def forward(self, view: View, choice: Choice, nodes: torch.Tensor | None = None) -> torch.Tensor:
+        """Embeddings ``[n, d]`` of the nodes, or of all."""
+        if nodes is None:
+            everyone = torch.arange(view.union.num_nodes, device=view.x.device)
+            return torch.cat([self(view, choice, some) for some in torch.split(everyone, NODE_BLOCK)])
+        positions = positions_of(view, choice, self.parts)
+        blocks = []
+        traits = None if self.traits is None else self.traits(positions, nodes).relu()
+        if self.channel_part is not None:
+            anchors = anchors_of_a_step(positions, MOST_TRAINING_ANCHORS if self.training else None)
+            rows = torch.from_numpy(positions.channels)[nodes.cpu()[:, None], anchors]  # [n, K, C]
+            z = self.channel_part(rows.to(nodes.device))
+            if self.trait_part is not None:
+                z = z + self.trait_part(traits)[:, None]
+            blocks.append((self.out(z) * _shares(positions, nodes, anchors)[:, :, None]).flatten(1))
+        if self.scales is not None:
+            blocks += [
+                scale * place for scale, place in zip(self.scales, _places(positions, nodes), strict=True)
+            ]
+        if self.role is not None:
+            blocks.append(self.role(traits))
+        return torch.cat(blocks, dim=1)
+
+    def calibrate(self, positions: Positions) -> None:
+        """Standardise by what is known of these nodes."""
+        if self.traits is not None:
+            self.traits.calibrate(positions)
+
+
+def _shares(positions: Positions, nodes: torch.Tensor, anchors: torch.Tensor) -> torch.Tensor:
+    r""":math:`1 / \sqrt{K}` for those anchors that a node's graph has and 0 for padding, ``[n, K]``."""
+    counts = torch.from_numpy(positions.counts).to(nodes.device)[positions.view.graph[nodes], None]
+    present = anchors.to(nodes.device) < counts
+    return present / present.sum(dim=1, keepdim=True).clamp_min(1).sqrt()
+
+
+def _places(positions: Positions, nodes: torch.Tensor) -> list[torch.Tensor]:
+    """Unit vectors along the smoothed spectral rows of the nodes, one ``[n, r]`` for each time of heat."""
+    rows = torch.from_numpy(positions.basis)[nodes.cpu()].to(nodes.device)
+    values = positions.values[positions.view.union.graph_of[nodes.cpu().numpy()]]
+    found = []
+    for time in HEATS:
+        weight = np.exp(-time / 2 * (1 - values)) * (values != 0)
+        found.append(nn.functional.normalize(rows * torch.from_numpy(weight).to(nodes.device), dim=1))
+    return found

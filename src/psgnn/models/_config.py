@@ -1,0 +1,259 @@
+"""What a model is made of and how it is trained, as one flat, strict record; and the presets."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from psgnn.anchors._rules import RULES
+from psgnn.errors import InputError, check_integer, unknown_name
+from psgnn.models._convolutions import CONVOLUTIONS
+
+MODELS = ("psgnn", "pgnn", "agnn", "gcn", "sage", "gat", "gin")
+PRESETS = ("best", "paper")
+LEARNED_PICKERS = ("boosted", "random-search")
+PICKERS = ("score", "sequential", *LEARNED_PICKERS, "random-sets", "none", *RULES)
+DECODERS = ("dot", "distance", "set", "context")
+ESTIMATORS = ("gate", "straight-through", "simple", "reinforce")
+
+
+class ModelConfig(BaseModel):
+    """Everything that decides what a model is and how it learns. Unknown names and wrong types are errors."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+
+    name: str
+    preset: str
+    task: str
+    in_channels: int = Field(ge=1)
+    seed: int = Field(ge=0)
+
+    # Picker: which nodes are anchors.
+    picker: str = "none"
+    anchors: int | str = "log"
+    estimator: str = "gate"
+    scorer: str = "gen"
+    scorer_layers: int = Field(3, ge=1)
+    scorer_hidden: int = Field(32, ge=1)
+    noise: float = Field(0.5, ge=0)
+    anneal: bool = False
+    unit_scores: bool = False
+    structural: bool = False
+
+    # Encoder: what a node's position is.
+    encoder: Literal["layers", "channels"] = "layers"
+    hidden: int = Field(128, ge=1)
+    layers: int = Field(4, ge=1)
+    dropout: float = Field(0.0, ge=0, lt=1)
+    batch_norm: bool = False
+    heads: int = Field(1, ge=1)
+    cutoff: int | None = Field(None, ge=1)
+    anchor: Literal["add", "multiply"] | None = None
+    normalize: bool = False
+    center: bool = False
+
+    # Parts of a position (encoder "channels"); each can be switched off.
+    hops: bool = True
+    pagerank: bool = True
+    diffusion: bool = True
+    spectral: bool = True
+    roles: bool = True
+    local: bool = True
+    features: bool = True
+
+    # Decoder: what two positions say.
+    decoder: str = "dot"
+    network: bool = True
+    members: int = Field(1, ge=1)
+    anchor_dropout: float = Field(0.2, ge=0, lt=1)
+    strict: bool = False  # decoder "context": no look at how the graph's own links differ from other pairs
+
+    # Training.
+    init: Literal["fresh", "pretrained"] = "fresh"
+    epochs: int = Field(2000, ge=1)
+    lr: float = Field(1e-3, gt=0)
+    weight_decay: float = Field(0.0, ge=0)
+    patience: int = Field(400, ge=1)
+    tolerance: float = Field(0.0, ge=0)
+    eval_every: int = Field(10, ge=1)
+    hide_positives: bool = False
+    fresh_negatives: bool = False
+    samples: int = Field(1, ge=1)
+    batch: int | Literal["auto", "all"] = "all"
+    step_nodes: int = Field(2048, ge=0)  # of many graphs that a step of pair classification sees; 0: all
+    passes: int = Field(2, ge=0)  # over the training pairs at least, however small the batch
+    negatives: int = Field(1, ge=1)
+    embed_every: int = Field(
+        1, ge=1
+    )  # of the pairs of a step, every n-th is one that embeddings learn from too
+    one_cycle: bool = False
+    average: float = Field(0.0, ge=0, lt=1)
+
+
+CHOICES = {
+    "picker": PICKERS,
+    "estimator": ESTIMATORS,
+    "scorer": tuple(CONVOLUTIONS),
+    "decoder": DECODERS,
+}
+
+# The paper's table of optimal hyperparameters: learning rate, dropout, width, layers.
+_PAPER_TABLE: dict[str, dict[str, tuple[float, float, int, int]]] = {
+    "pair": {
+        "gcn": (0.008, 0.5, 64, 3),
+        "sage": (0.002, 0.5, 64, 3),
+        "gat": (0.004, 0.5, 64, 4),
+        "gin": (0.004, 0.6, 32, 3),
+        "pgnn": (0.001, 0.4, 128, 4),
+        "agnn": (0.001, 0.2, 64, 3),
+        "psgnn": (0.001, 0.3, 128, 4),
+    },
+    "link": {
+        "gcn": (0.008, 0.4, 64, 3),
+        "sage": (0.002, 0.6, 64, 3),
+        "gat": (0.004, 0.5, 64, 4),
+        "gin": (0.004, 0.6, 64, 3),
+        "pgnn": (0.001, 0.3, 128, 4),
+        "agnn": (0.001, 0.4, 128, 3),
+        "psgnn": (0.001, 0.3, 128, 4),
+    },
+}
+
+# What makes each model, whatever the preset.
+_PARTS: dict[str, dict[str, Any]] = {
+    "psgnn": {"picker": "score"},
+    "pgnn": {"picker": "random-sets", "anchor": "multiply", "normalize": True},
+    "agnn": {"picker": "degree", "anchor": "multiply", "batch_norm": True},
+    "gcn": {"batch_norm": True},
+    "sage": {"batch_norm": True},
+    "gat": {"batch_norm": True, "heads": 2},
+    "gin": {"batch_norm": True},
+}
+
+# Deviates: what `best` does otherwise than the paper; docs/fidelity.md has the reasons.
+_BEST_TRAINING = {"hide_positives": True, "fresh_negatives": True, "epochs": 600, "patience": 150}
+_BEST: dict[str, dict[str, Any]] = {
+    "psgnn": {
+        "picker": "mixed", "anchors": "log2", "encoder": "channels", "decoder": "set", "hidden": 32, "dropout": 0.2,
+        "lr": 3e-3, "weight_decay": 0.01, "batch": "auto", "negatives": 3, "one_cycle": True, "members": 4,
+        "average": 0.98, "epochs": 600, "eval_every": 20, "patience": 600, "tolerance": 0.5,
+    },
+    "pgnn": {"layers": 2, "hidden": 64, "lr": 5e-3, "dropout": 0.1},
+    "agnn": {"layers": 2, "hidden": 64, "lr": 5e-3},
+}  # fmt: skip
+
+# The paper's noise drowns its scores, which are about 1 / sqrt(N): where `best` is asked for a scorer, scores have unit
+# variance and the noise fades.
+_BEST_SCORER = {"unit_scores": True, "anneal": True}
+
+# On large graphs `best` leaves out what hundreds of thousands of links make superfluous: several networks that are
+# averaged, large steps, many looks at validation.
+_BEST_LARGE: dict[str, dict[str, Any]] = {
+    "psgnn": {"members": 1, "batch": 1024, "embed_every": 2, "eval_every": 60}
+}
+
+# What starts from the weights that come with the package: they have learnt already, on graphs without features.
+_PRETRAINED: dict[str, Any] = {"decoder": "context", "members": 2, "features": False, "lr": 1e-3}
+
+
+# What `psgnn compare --ablate` switches off or swaps, one at a time, in the best preset of psgnn.
+ABLATIONS: dict[str, dict[str, Any]] = {
+    "without hops": {"hops": False},
+    "without PageRank": {"pagerank": False},
+    "without diffusion": {"diffusion": False},
+    "without the spectral basis": {"spectral": False},
+    "without roles": {"roles": False},
+    "without local statistics": {"local": False},
+    "without the network over anchors": {"network": False},
+    "without hidden positives": {"hide_positives": False},
+    "hops alone": {"pagerank": False, "diffusion": False, "spectral": False, "roles": False, "local": False},
+    "log N anchors": {"anchors": "log"},
+    "distance of embeddings": {"decoder": "distance"},
+    "dot product of embeddings": {"decoder": "dot"},
+}
+
+
+def make_config(
+    name: str,
+    task: str,
+    in_channels: int,
+    preset: str = "best",
+    seed: int = 0,
+    *,
+    large: bool = False,
+    **options: Any,
+) -> ModelConfig:
+    """The settings of a model under a preset, for large graphs or others, changed by `options`."""
+    if name not in MODELS:
+        raise unknown_name("model", name, MODELS)
+    if preset not in PRESETS:
+        raise unknown_name("preset", preset, PRESETS)
+    lr, dropout, hidden, layers = _PAPER_TABLE[task][name]
+    settings: dict[str, Any] = {"lr": lr, "dropout": dropout, "hidden": hidden, "layers": layers}
+    settings |= _PARTS[name]
+    if preset == "best":
+        settings |= _BEST_TRAINING | _BEST.get(name, {}) | (_BEST_LARGE.get(name, {}) if large else {})
+    if options.get("init") == "pretrained":
+        # Links that the graph hides from itself say nothing about which nodes belong together.
+        settings |= _PRETRAINED | {"strict": task == "pair"}
+    for option in options:
+        if option not in ModelConfig.model_fields:
+            raise unknown_name("option", option, ModelConfig.model_fields)
+    merged = {**settings, **options}
+    if "anchors" in options:
+        _check_has_anchors(name, merged.get("picker", "none"), options["anchors"])
+    if preset == "best" and merged.get("picker") == "score":
+        merged = _BEST_SCORER | merged
+    if "epochs" in options and merged.get("batch", "all") != "all":
+        merged.setdefault("passes", 0)  # whoever says how many epochs gets no more
+    identity = {"name": name, "preset": preset, "task": task, "in_channels": in_channels, "seed": seed}
+    return check_config({**merged, **identity})
+
+
+def _check_has_anchors(name: str, picker: str, asked: Any) -> None:
+    """A number of anchors that would change nothing is a mistake."""
+    if picker == "none":
+        raise InputError(f"model {name} has no anchors; leave out anchors={asked}")
+    if picker == "random-sets":
+        raise InputError(
+            f"the random sets of {name} are log^2 N by definition; leave out anchors={asked} or name another picker"
+        )
+
+
+def check_config(settings: dict[str, Any]) -> ModelConfig:
+    """The record of these settings, or one line that says which is wrong."""
+    try:
+        config = ModelConfig.model_validate(settings)
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = ".".join(map(str, first["loc"]))
+        raise InputError(f"option {where}={first['input']!r} cannot be used: {first['msg']}") from None
+    for option, valid in CHOICES.items():
+        if getattr(config, option) not in valid:
+            raise unknown_name(option, getattr(config, option), valid)
+    if config.task not in _PAPER_TABLE:
+        raise unknown_name("task", config.task, _PAPER_TABLE)
+    if config.decoder in ("set", "context") and config.encoder != "channels":
+        raise InputError(f"decoder={config.decoder} needs encoder=channels, found encoder={config.encoder}")
+    if config.init == "pretrained" and (config.name, config.decoder) != ("psgnn", "context"):
+        raise InputError(
+            f"init=pretrained is for model psgnn and decoder context, found {config.name} and {config.decoder}"
+        )
+    if config.decoder == "context" and not (config.hops and config.spectral and config.roles):
+        raise InputError("decoder=context needs hops, spectral and roles")
+    if config.encoder == "channels":
+        if config.picker in ("none", "random-sets"):
+            raise InputError(f"encoder=channels needs single nodes as anchors, found picker={config.picker}")
+        described = config.roles or (config.features and config.in_channels > 1)
+        if not (config.hops or config.pagerank or config.diffusion or config.spectral or described):
+            raise InputError(
+                "all parts of a position are off; keep hops, pagerank, diffusion, spectral or roles"
+            )
+    if isinstance(config.batch, int) and config.batch < 2:
+        raise InputError(f"batch must be auto, all, or 2 and more pairs, found {config.batch}")
+    if isinstance(config.anchors, str) and config.anchors not in ("log", "log2"):
+        raise InputError(f"anchors must be log, log2 or an integer, found '{config.anchors}'")
+    if isinstance(config.anchors, int):
+        check_integer("anchors", config.anchors, 1)
+    return config

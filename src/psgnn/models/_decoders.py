@@ -1,0 +1,317 @@
+"""What two positions say: the score of a pair, a logit."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable
+
+import torch
+from torch import nn
+
+from psgnn.models._sparse import pair_dots
+from psgnn.models._statistics import pair_statistics_of
+from psgnn.models._traits import TraitEncoder
+from psgnn.positions._context import SHAPE, context_columns, context_of
+from psgnn.positions._measure import (
+    FARTHEST_FROM_MEAN,
+    MOST_TRAINING_ANCHORS,
+    Parts,
+    Positions,
+    anchors_of_a_step,
+)
+from psgnn.positions._statistics import statistic_names
+
+# Of the correction in context: how many pairs it takes for a column of the statistics to count.
+RIDGE = 3000.0
+# Into which pairs of graphs with anchors of different numbers are sorted, by that number.
+GROUPS = 8
+
+
+class DotDecoder(nn.Module):
+    """The paper's: the dot product of the two embeddings; with ``offset``, plus a number that is learnt."""
+
+    def __init__(self, *, offset: bool = False) -> None:
+        super().__init__()
+        self.offset = nn.Parameter(torch.zeros(())) if offset else None
+
+    def forward(self, h: torch.Tensor, pairs: torch.Tensor) -> torch.Tensor:
+        """Scores ``[P]`` of pairs ``[2, P]`` of rows of ``h [N, d]``."""
+        dot = pair_dots(h, pairs)
+        return dot if self.offset is None else dot + self.offset
+
+
+class DistanceDecoder(nn.Module):
+    r"""Near means likely: :math:`b - e^s \lVert h_u - h_v \rVert_2`, with learnt scale and offset."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.scale = nn.Parameter(torch.zeros(()))
+        self.offset = nn.Parameter(torch.ones(()))
+
+    def forward(self, h: torch.Tensor, pairs: torch.Tensor) -> torch.Tensor:
+        """Scores ``[P]`` of pairs ``[2, P]`` of rows of ``h [N, d]``."""
+        apart = (h[pairs[0]] - h[pairs[1]]).square().sum(dim=1)
+        return self.offset - self.scale.exp() * (apart + 1e-8).sqrt()
+
+
+class PairDecoder(nn.Module, ABC):
+    """Scores pairs by what is measured about them; several members are trained side by side, and their mean counts."""
+
+    def forward(self, positions: Positions, pairs: torch.Tensor) -> torch.Tensor:
+        """Scores ``[P]`` of the pairs ``[2, P]``."""
+        return self.member_scores(positions, pairs).mean(dim=1)
+
+    @abstractmethod
+    def member_scores(self, positions: Positions, pairs: torch.Tensor) -> torch.Tensor:
+        """Each member's scores of the pairs, ``[P, M]``."""
+
+    @abstractmethod
+    def calibrate(self, positions: Positions, pairs: torch.Tensor) -> None:
+        """Standardise what is measured by that of some training pairs."""
+
+
+class SetDecoder(PairDecoder):
+    r"""A set function over the anchors together with statistics of the pair.
+
+    .. math:: s(u, v) = w \cdot g + \text{MLP}(g, \ \text{mean}_k \, \phi_k, \ \text{max}_k \, \phi_k), \quad
+              \phi_k = \phi(|x_{uk} - x_{vk}|, \ x_{uk} x_{vk}, \ x_{uk} + x_{vk})
+
+    with x_{uk} the channels of node u to anchor k and g the `pair_statistics`, standardised by `calibrate`. Nothing in
+    it depends on the size of the graph, on K or on the order of the anchors.
+
+    Args:
+        parts: what is measured.
+        hidden: width of phi; the MLP's is twice that.
+        dropout: in the MLP.
+        anchor_dropout: share of the anchors that a training step leaves out.
+        network: whether there is phi; without it the score rests on g alone.
+        members: how many MLPs (and w) are trained side by side; the score is the mean of theirs.
+        in_channels: columns of node features, which join the roles of the two nodes; 0 = none.
+    """
+
+    mean: torch.Tensor
+    deviation: torch.Tensor
+
+    def __init__(
+        self,
+        parts: Parts,
+        hidden: int,
+        *,
+        dropout: float,
+        anchor_dropout: float,
+        network: bool,
+        members: int = 1,
+        in_channels: int = 0,
+    ) -> None:
+        super().__init__()
+        self.anchor_dropout = anchor_dropout
+        statistics, channels = len(statistic_names(parts)), len(parts.channels)
+        self.phi = (
+            nn.Sequential(nn.Linear(3 * channels, hidden), nn.ReLU(), nn.Linear(hidden, hidden), nn.ReLU())
+            if network and channels
+            else None
+        )
+        described = parts.roles or (parts.features and in_channels > 0)
+        self.traits = TraitEncoder(parts, in_channels, hidden, dropout) if described else None
+        width = statistics + 2 * hidden * (self.phi is not None) + 3 * hidden * (self.traits is not None)
+        self.linear = nn.Linear(statistics, members)
+        self.mlps = nn.ModuleList(_mlp(width, 2 * hidden, dropout) for _ in range(members))
+        self.register_buffer("mean", torch.zeros(statistics))
+        self.register_buffer("deviation", torch.ones(statistics))
+
+    def calibrate(self, positions: Positions, pairs: torch.Tensor) -> None:
+        """Standardise by the statistics of some training pairs."""
+        _standardise_by(pair_statistics_of(positions, pairs), self.mean, self.deviation)
+        if self.traits is not None:
+            self.traits.calibrate(positions)
+
+    def member_scores(self, positions: Positions, pairs: torch.Tensor) -> torch.Tensor:
+        """Each member's scores of the pairs, ``[P, M]``."""
+        g = _standardised(pair_statistics_of(positions, pairs), self.mean, self.deviation)
+        parts = [g]
+        if self.phi is not None:
+            parts += self._pooled(positions, pairs)
+        if self.traits is not None:
+            a, b = (self.traits(positions, nodes) for nodes in pairs)
+            parts += [(a - b).abs(), a * b, a + b]
+        seen = torch.cat(parts, dim=1)
+        scores: torch.Tensor = self.linear(g) + torch.cat([mlp(seen) for mlp in self.mlps], dim=1)
+        return scores
+
+    def _pooled(self, positions: Positions, pairs: torch.Tensor) -> list[torch.Tensor]:
+        """Mean and maximum of phi over the anchors, ``[P, R]`` each."""
+        count = positions.channels.shape[1]
+        kept = min(int((1 - self.anchor_dropout) * count) + 1, MOST_TRAINING_ANCHORS)
+        anchors = anchors_of_a_step(positions, kept if self.training else None)
+        counts = torch.from_numpy(positions.counts)[positions.view.graph[pairs[0]].cpu()]  # [P]
+        if not pairs.size(1) or (positions.counts == count).all():
+            return self._pooled_over(positions, pairs, counts, anchors)
+        # Graphs have anchors of different numbers. Pairs of graphs with few are taken together, for which most of the
+        # anchors are padding that need not be looked at.
+        order = counts.argsort(stable=True)
+        groups = [
+            self._pooled_over(
+                positions,
+                pairs[:, some.to(pairs.device)],
+                counts[some],
+                _first(anchors, int(counts[some].max())),
+            )
+            for some in order.tensor_split(min(GROUPS, len(order)))
+        ]
+        place = order.argsort().to(pairs.device)
+        return [torch.cat(part)[place] for part in zip(*groups, strict=True)]
+
+    def _pooled_over(
+        self, positions: Positions, pairs: torch.Tensor, counts: torch.Tensor, anchors: torch.Tensor
+    ) -> list[torch.Tensor]:
+        """The same over some of the anchors, of which the first ``counts [P]`` of a pair's graph are no padding."""
+        channels = torch.from_numpy(positions.channels)
+        # Rows of the pairs alone go to the device, not the table.
+        a, b = (channels[nodes[:, None], anchors].to(pairs.device) for nodes in pairs.cpu())  # [P, K, C]
+        phi = self.phi(torch.cat([(a - b).abs(), a * b, a + b], dim=2))  # type: ignore[misc]
+        present = (anchors < counts[:, None]).to(pairs.device)[:, :, None]
+        phi = phi * present  # it is not negative, so zero changes no maximum
+        return [phi.sum(dim=1) / present.sum(dim=1).clamp_min(1), phi.amax(dim=1)]
+
+
+class ContextDecoder(PairDecoder):
+    r"""A network over what is known of a pair and of its graph, for weights that serve graphs they have never seen.
+
+    .. math:: s(u, v) = w \cdot z + \text{MLP}(z), \quad z = \text{CAT}(g, \ c, \ r(g), \ q)
+
+    with g the standardised `pair_statistics`, r(g) their log likelihood ratios in this very graph and c whether there
+    are any (`psgnn.positions._context`), q the standardised shape of the graph. `correct` adds what links of the
+    graph itself say beyond that, a linear map of s, g and r(g).
+
+    Args:
+        parts: what is measured.
+        hidden: half the width of the MLP.
+        dropout: in the MLP.
+        members: how many MLPs (and w) are trained side by side.
+        strict: leave the ratios out.
+    """
+
+    mean: torch.Tensor
+    deviation: torch.Tensor
+    shape_mean: torch.Tensor
+    shape_deviation: torch.Tensor
+    correction: torch.Tensor
+
+    def __init__(self, parts: Parts, hidden: int, *, dropout: float, members: int, strict: bool) -> None:
+        super().__init__()
+        self.strict = strict
+        statistics = len(statistic_names(parts))
+        width = 2 * statistics + 1 + len(SHAPE)
+        self.linear = nn.Linear(width, members)
+        self.mlps = nn.ModuleList(_mlp(width, 2 * hidden, dropout) for _ in range(members))
+        self.register_buffer("mean", torch.zeros(statistics))
+        self.register_buffer("deviation", torch.ones(statistics))
+        self.register_buffer("shape_mean", torch.zeros(len(SHAPE)))
+        self.register_buffer("shape_deviation", torch.ones(len(SHAPE)))
+        # Of the constant, s, g and r(g); it belongs to a graph, so it is not among the weights.
+        self.register_buffer("correction", torch.zeros(2 + 2 * statistics), persistent=False)
+
+    def calibrate(self, positions: Positions, pairs: torch.Tensor) -> None:
+        """Standardise by the statistics of some training pairs and the shapes of the graphs."""
+        self.standardise_by(
+            pair_statistics_of(positions, pairs), torch.from_numpy(context_of(positions).shape)
+        )
+
+    def standardise_by(self, statistics: torch.Tensor, shapes: torch.Tensor) -> None:
+        """Standardise by statistics of pairs ``[P, S]`` and shapes of graphs ``[G, 13]``."""
+        _standardise_by(statistics, self.mean, self.deviation)
+        if shapes.size(0) > 1:
+            _standardise_by(shapes, self.shape_mean, self.shape_deviation)
+        else:
+            self.shape_mean.copy_(shapes[0])
+
+    def member_scores(self, positions: Positions, pairs: torch.Tensor) -> torch.Tensor:
+        """Each member's scores of the pairs, ``[P, M]``."""
+        statistics, context = self._seen(positions, pairs)
+        scores = self.read(statistics, context)
+        if not self.correction.any():
+            return scores
+        return scores + (self._corrected_by(statistics, context, scores) @ self.correction)[:, None]
+
+    def _seen(self, positions: Positions, pairs: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        """The `pair_statistics` and the `context_columns` of pairs."""
+        statistics = pair_statistics_of(positions, pairs)
+        columns = context_columns(
+            positions, pairs.cpu().numpy(), statistics.cpu().numpy(), strict=self.strict
+        )
+        return statistics, columns.to(pairs.device)
+
+    def _corrected_by(
+        self, statistics: torch.Tensor, context: torch.Tensor, scores: torch.Tensor
+    ) -> torch.Tensor:
+        """What `correction` weighs, ``[P, 2 + 2 S]``."""
+        g, ratios = _standardised(statistics, self.mean, self.deviation), context[:, 1 : -len(SHAPE)]
+        return torch.cat(
+            [torch.ones(len(g), 1, device=g.device), scores.mean(dim=1, keepdim=True), g, ratios], dim=1
+        )
+
+    @torch.no_grad()
+    def correct(self, lessons: Iterable[tuple[Positions, torch.Tensor, torch.Tensor]]) -> None:
+        """Fit the correction to `lessons_of` the graph to be scored, in closed form.
+
+        It is one Newton step of ridge logistic regression that begins with the network's own scores: few lessons leave
+        them as they are. Links and other pairs count the same together.
+        """
+        columns, labels = [], []
+        for positions, pairs, truth in lessons:
+            statistics, context = self._seen(positions, pairs.to(self.mean.device))
+            columns.append(
+                self._corrected_by(statistics, context, self.read(statistics, context)).double().cpu()
+            )
+            labels.append(truth.double())
+        if columns:
+            step = _newton_step(torch.cat(columns), torch.cat(labels))
+            self.correction.copy_(step)
+
+    def read(self, statistics: torch.Tensor, context: torch.Tensor) -> torch.Tensor:
+        """Scores ``[P, M]`` of statistics ``[P, S]`` and `context_columns` ``[P, 1 + S + 13]``."""
+        ratios, shape = context[:, : -len(SHAPE)], context[:, -len(SHAPE) :]
+        g = _standardised(statistics, self.mean, self.deviation)
+        z = torch.cat([g, ratios, _standardised(shape, self.shape_mean, self.shape_deviation)], dim=1)
+        scores: torch.Tensor = self.linear(z) + torch.cat([mlp(z) for mlp in self.mlps], dim=1)
+        return scores
+
+
+def _standardise_by(values: torch.Tensor, mean: torch.Tensor, deviation: torch.Tensor) -> None:
+    """Set mean and deviation to those of the columns of values."""
+    mean.copy_(values.mean(dim=0))
+    deviation.copy_(values.std(dim=0) + 1e-6)
+
+
+def _standardised(values: torch.Tensor, mean: torch.Tensor, deviation: torch.Tensor) -> torch.Tensor:
+    """Values in deviations from the mean, cut off far out."""
+    return ((values - mean) / deviation).clamp(-FARTHEST_FROM_MEAN, FARTHEST_FROM_MEAN)
+
+
+def _newton_step(columns: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
+    """The change of the weights ``[W]`` of columns ``[P, W]``: a constant, the logits so far, further ones."""
+    mean, deviation = columns.mean(dim=0), columns.std(dim=0) + 1e-6
+    mean[:2], deviation[:2] = 0, 1
+    x = (columns - mean) / deviation
+    links = labels.sum()
+    weight = torch.where(labels > 0, 0.5 / links, 0.5 / (len(labels) - links)) * len(labels)
+    chance = columns[:, 1].sigmoid()
+    penalty = torch.full_like(mean, RIDGE)
+    penalty[0] = 1e-6
+    curvature = (x * (weight * chance * (1 - chance))[:, None]).T @ x + penalty.diag()
+    step: torch.Tensor = torch.linalg.solve(curvature, x.T @ (weight * (labels - chance))) / deviation
+    step[0] -= (step * mean).sum()
+    return step
+
+
+def _first(anchors: torch.Tensor, count: int) -> torch.Tensor:
+    """Those of the places that are among the first `count`; if none is, one, since a maximum is over something."""
+    inside = anchors[anchors < count]
+    return inside if len(inside) else anchors[:1]
+
+
+def _mlp(in_channels: int, hidden: int, dropout: float) -> nn.Sequential:
+    return nn.Sequential(
+        nn.Linear(in_channels, hidden), nn.ReLU(), nn.Dropout(dropout),
+        nn.Linear(hidden, hidden), nn.ReLU(), nn.Dropout(dropout), nn.Linear(hidden, 1),
+    )  # fmt: skip

@@ -1,0 +1,251 @@
+"""A model is three parts: a picker, an encoder and a decoder. The named models are combinations of them."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+from torch import nn
+
+from psgnn.models._boosted import LearnedPicker
+from psgnn.models._channels import ChannelEncoder
+from psgnn.models._config import LEARNED_PICKERS, MODELS, PRESETS, ModelConfig, make_config
+from psgnn.models._decoders import ContextDecoder, DistanceDecoder, DotDecoder, PairDecoder, SetDecoder
+from psgnn.models._encoders import AnchorEncoder, ConvEncoder
+from psgnn.models._pickers import RandomSets, RulePicker, ScorePicker, SequentialPicker
+from psgnn.models._weights import read_weights
+from psgnn.positions._choices import AnyChoice
+from psgnn.positions._measure import Parts, Positions, positions_of
+from psgnn.positions._view import View, features
+from psgnn.tasks import Task
+
+__all__ = ["MODELS", "PRESETS", "PositionModel", "build_model", "model_of"]
+
+
+PAIR_BLOCK = 2**12  # pairs whose rows are in memory at once
+
+
+class PositionModel(nn.Module):
+    """Embeddings of the nodes of a view, and scores of pairs of them."""
+
+    def __init__(
+        self, config: ModelConfig, picker: nn.Module | None, encoder: nn.Module, decoder: nn.Module
+    ) -> None:
+        super().__init__()
+        self.config = config
+        self.picker = picker
+        self.encoder = encoder
+        self.decoder = decoder
+        # What makes embeddings comparable where the pair decoder does not read them.
+        self.embedding_decoder = DistanceDecoder() if isinstance(decoder, PairDecoder) else None
+
+    @property
+    def fixed_anchors(self) -> bool:
+        """Whether all steps have the anchors of the visible graph.
+
+        Position layers are given those that a rule picks on the graph of the step: on a graph with many equal nodes the
+        folds differ in them, and layers that have seen several sets rely less on one. Channels, which are measured
+        once for each fold and set of anchors, are not.
+        """
+        if isinstance(self.picker, RulePicker):
+            return isinstance(self.encoder, ChannelEncoder) and not self.picker.redraw
+        return isinstance(self.picker, LearnedPicker)
+
+    def pick(
+        self, view: View, generator: torch.Generator | None = None, exploration: float = 0.0
+    ) -> AnyChoice | None:
+        """Anchors for the view; None for models without."""
+        if self.picker is None:
+            return None
+        choice: AnyChoice = self.picker(view, generator, exploration)
+        return choice
+
+    def explore(
+        self, view: View, generator: torch.Generator, exploration: float, samples: int
+    ) -> Sequence[AnyChoice | None]:
+        """Several choices of anchors for one training step."""
+        if isinstance(self.picker, SequentialPicker):
+            return self.picker.sample(view, generator, samples)
+        return [self.pick(view, generator, exploration) for _ in range(samples)]
+
+    def forward(self, view: View, choice: AnyChoice | None) -> torch.Tensor:
+        """Embeddings ``[N, d]`` of the nodes."""
+        h: torch.Tensor = self.encoder(view, choice)
+        return h
+
+    def score(self, view: View, choice: AnyChoice | None, pairs: torch.Tensor) -> torch.Tensor:
+        """Logits ``[P]`` of the pairs ``[2, P]``."""
+        scores: torch.Tensor
+        if isinstance(self.decoder, PairDecoder):
+            scores = self.decoder(self.positions(view, choice), pairs)
+        else:
+            scores = self.decoder(*self.embedded(view, choice, pairs))
+        return scores
+
+    @torch.no_grad()
+    def predict(self, view: View, choice: AnyChoice | None, pairs: torch.Tensor) -> torch.Tensor:
+        """`score` without gradients, in blocks where pairs are scored one by one."""
+        if not isinstance(self.encoder, ChannelEncoder):
+            return self.score(view, choice, pairs)
+        blocks = torch.split(pairs, PAIR_BLOCK, dim=1)
+        return torch.cat([self.score(view, choice, block) for block in blocks])
+
+    @torch.no_grad()
+    def predict_embedded(self, view: View, choice: AnyChoice | None, pairs: torch.Tensor) -> torch.Tensor:
+        """Logits ``[P]`` from the embeddings alone, of which only those of a block of pairs are in memory at once."""
+        decoder = self.embedding_decoder or self.decoder
+        blocks = torch.split(pairs, PAIR_BLOCK, dim=1)
+        return torch.cat([decoder(*self.embedded(view, choice, block)) for block in blocks])
+
+    def embedding_score(self, h: torch.Tensor, pairs: torch.Tensor) -> torch.Tensor:
+        """Logits ``[P]`` of pairs ``[2, P]`` from the embeddings ``h [N, d]`` alone: their dot product or distance."""
+        decoder = self.embedding_decoder or self.decoder
+        return torch.cat([decoder(h, block) for block in torch.split(pairs, PAIR_BLOCK, dim=1)])
+
+    def loss(
+        self, view: View, choice: AnyChoice | None, pairs: torch.Tensor, labels: torch.Tensor
+    ) -> torch.Tensor:
+        """Binary cross-entropy of the scores; with a set decoder, that of the embeddings is added."""
+        entropy = nn.functional.binary_cross_entropy_with_logits
+        if isinstance(self.decoder, PairDecoder):
+            scores = self.decoder.member_scores(self.positions(view, choice), pairs)
+            loss = entropy(scores, labels[:, None].expand_as(scores))
+        else:
+            loss = entropy(self.score(view, choice, pairs), labels)
+        if self.embedding_decoder is not None:
+            some = slice(None, None, self.config.embed_every)
+            scores = self.embedding_decoder(*self.embedded(view, choice, pairs[:, some]))
+            loss = loss + entropy(scores, labels[some])
+        return loss
+
+    def calibrate(self, view: View, choice: AnyChoice | None, pairs: torch.Tensor) -> None:
+        """Take in the scale of what is measured about training pairs, before the first step.
+
+        Pretrained weights have the scales that they were trained with.
+        """
+        if self.config.init == "pretrained":
+            return
+        if isinstance(self.encoder, ChannelEncoder):
+            self.encoder.calibrate(self.positions(view, choice))
+        if isinstance(self.decoder, PairDecoder):
+            self.decoder.calibrate(self.positions(view, choice), pairs)
+
+    def positions(self, view: View, choice: AnyChoice | None) -> Positions:
+        """What is measured about the nodes of a view, where the encoder reads channels."""
+        return positions_of(view, choice, self.encoder.parts)  # type: ignore[arg-type]
+
+    def embedded(
+        self, view: View, choice: AnyChoice | None, pairs: torch.Tensor
+    ) -> tuple[torch.Tensor, torch.Tensor]:
+        """Embeddings, and the pairs as places among them; only those of their nodes, where the encoder can."""
+        if isinstance(self.encoder, ChannelEncoder):
+            nodes, places = torch.unique(pairs, return_inverse=True)
+            return self.encoder(view, choice, nodes), places
+        return self.encoder(view, choice), pairs
+
+
+def build_model(name: str, task: Task, preset: str = "best", seed: int = 0, **options: Any) -> PositionModel:
+    """A fresh model for a task.
+
+    Args:
+        name: psgnn, pgnn, agnn, gcn, sage, gat or gin.
+        task: decides the number of features and the paper's hyperparameters.
+        preset: ``best`` or ``paper``.
+        seed: of the initial weights and of everything that is random in the model.
+        options: any field of `psgnn.models._config.ModelConfig`, such as ``anchors="log2"`` or ``estimator="simple"``.
+    """
+    in_channels = features(task.graphs).size(1)
+    large = task.union.large
+    model = model_of(make_config(name, task.name, in_channels, preset, seed, large=large, **options))
+    if model.config.init == "pretrained":
+        model.load_state_dict(read_weights(f"best-{task.name}").tensors)
+    return model
+
+
+def model_of(config: ModelConfig) -> PositionModel:
+    """A fresh model of exactly these settings; the global random state is left as it was."""
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(config.seed)
+        return PositionModel(config, _picker(config), _encoder(config), _decoder(config))
+
+
+def _picker(config: ModelConfig) -> nn.Module | None:
+    if config.picker == "none":
+        return None
+    if config.picker == "random-sets":
+        return RandomSets(config.seed)
+    if config.picker in LEARNED_PICKERS:
+        return LearnedPicker(config.picker, config.anchors, config.seed)
+    if config.picker == "sequential":
+        return SequentialPicker(config.anchors, hidden=config.scorer_hidden, seed=config.seed)
+    if config.picker == "score":
+        return ScorePicker(
+            config.in_channels,
+            config.anchors,
+            estimator=config.estimator,
+            conv=config.scorer,
+            hidden=config.scorer_hidden,
+            layers=config.scorer_layers,
+            noise=config.noise,
+            anneal=config.anneal,
+            unit_scores=config.unit_scores,
+            structural=config.structural,
+            seed=config.seed,
+        )
+    return RulePicker(config.picker, config.anchors, config.seed, redraw=config.picker == "random")
+
+
+def _encoder(config: ModelConfig) -> nn.Module:
+    sizes = config.in_channels, config.hidden, config.layers
+    common: dict[str, Any] = {"dropout": config.dropout, "batch_norm": config.batch_norm}
+    if config.encoder == "channels":
+        return ChannelEncoder(
+            _parts(config), config.hidden, dropout=config.dropout, in_channels=_feature_channels(config)
+        )
+    if config.picker == "none":
+        return ConvEncoder(*sizes, conv=config.name, heads=config.heads, **common)
+    # P-GNN weighs an anchor's features by one number and has no second map; the others follow the paper's f2, f3.
+    is_pgnn = config.name == "pgnn"
+    return AnchorEncoder(
+        *sizes,
+        cutoff=config.cutoff,
+        normalize=config.normalize,
+        center=config.center,
+        anchor=config.anchor,
+        scalar_distance=is_pgnn,
+        second_map=not is_pgnn,
+        **common,
+    )
+
+
+def _decoder(config: ModelConfig) -> nn.Module:
+    if config.decoder == "context":
+        return ContextDecoder(
+            _parts(config),
+            config.hidden,
+            dropout=config.dropout,
+            members=config.members,
+            strict=config.strict,
+        )
+    if config.decoder == "set":
+        return SetDecoder(
+            _parts(config),
+            config.hidden,
+            dropout=config.dropout,
+            anchor_dropout=config.anchor_dropout,
+            network=config.network,
+            members=config.members,
+            in_channels=_feature_channels(config),
+        )
+    return DotDecoder(offset=config.encoder == "channels") if config.decoder == "dot" else DistanceDecoder()
+
+
+def _parts(config: ModelConfig) -> Parts:
+    return Parts(*(getattr(config, part.name) for part in dataclasses.fields(Parts)))
+
+
+def _feature_channels(config: ModelConfig) -> int:
+    """Columns of node features that are looked at; a single one is the constant that stands for none."""
+    return config.in_channels if config.in_channels > 1 and config.features else 0

@@ -1,0 +1,188 @@
+"""Sums over neighbours and dot products of pairs, without storing a row for every edge or pair.
+
+On the CPU the kernels below do it; elsewhere the same formula in torch.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from numba import njit
+
+from psgnn.distances._engine import run_threads
+from psgnn.errors import InputError
+from psgnn.graph._graph import Adjacency
+from psgnn.kernels._llvm import WRITTEN, add, given
+from psgnn.models._messages import row_blocks
+
+Floats = npt.NDArray[Any]
+
+
+def neighbour_sums(adjacency: Adjacency, x: torch.Tensor) -> torch.Tensor:
+    """The sum of ``x [N, R]`` over every node's neighbours, ``[N, R]``."""
+    if x.device.type == "cpu":
+        return torch.as_tensor(_NeighbourSums.apply(x, adjacency))  # type: ignore[no-untyped-call]
+    rows, cols = adjacency.edge_index().to(x.device)
+    return torch.zeros_like(x).index_add(0, rows, x[cols])
+
+
+def weighted_sums(adjacency: Adjacency, weight: torch.Tensor, x: torch.Tensor) -> torch.Tensor:
+    """The same of ``x [N, H, R]`` with a weight ``[2E, H]`` for every entry of the adjacency and each of H heads."""
+    if x.device.type == "cpu":
+        return torch.as_tensor(_WeightedSums.apply(weight, x, adjacency))  # type: ignore[no-untyped-call]
+    rows, cols = adjacency.edge_index().to(x.device)
+    return torch.zeros_like(x).index_add(0, rows, weight[..., None] * x[cols])
+
+
+def pair_dots(h: torch.Tensor, pairs: torch.Tensor) -> torch.Tensor:
+    """The dot product of the rows of ``h [N, R]`` that each of the pairs ``[2, P]`` names, ``[P]``."""
+    if h.device.type == "cpu":
+        if pairs.numel() and not 0 <= int(pairs.min()) <= int(pairs.max()) < h.size(
+            0
+        ):  # kernels would not notice
+            raise InputError(f"pairs name the rows {int(pairs.min())} to {int(pairs.max())} of {h.size(0)}")
+        return torch.as_tensor(_PairDots.apply(h, pairs))  # type: ignore[no-untyped-call]
+    return (h[pairs[0]] * h[pairs[1]]).sum(dim=1)
+
+
+class _NeighbourSums(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, x: torch.Tensor, adjacency: Adjacency) -> torch.Tensor:
+        ctx.adjacency = adjacency
+        return _sum_rows(adjacency, x)
+
+    @staticmethod
+    @torch.autograd.function.once_differentiable
+    def backward(ctx: Any, grad: torch.Tensor) -> Any:
+        return _sum_rows(ctx.adjacency, grad), None  # the adjacency is its own transpose
+
+
+def _sum_rows(adjacency: Adjacency, x: torch.Tensor) -> torch.Tensor:
+    x = x.detach().contiguous()
+    out = torch.empty_like(x)
+    steps = adjacency.indices.size * x.size(1)
+    blocks = row_blocks(x.size(0), steps // max(x.size(0), 1))
+
+    def work(i: int) -> None:
+        sum_rows(adjacency.indptr, adjacency.indices, x.numpy(), *blocks[i], out.numpy())
+
+    run_threads(work, range(len(blocks)), steps / 4)
+    return out
+
+
+class _WeightedSums(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, weight: torch.Tensor, x: torch.Tensor, adjacency: Adjacency) -> torch.Tensor:
+        weight, x = weight.detach().contiguous(), x.detach().contiguous()
+        ctx.save_for_backward(weight, x)
+        ctx.adjacency = adjacency
+        out = torch.zeros_like(x)
+        sum_weighted(adjacency.indptr, adjacency.indices, weight.numpy(), x.numpy(), out.numpy())
+        return out
+
+    @staticmethod
+    @torch.autograd.function.once_differentiable
+    def backward(ctx: Any, grad: torch.Tensor) -> Any:
+        weight, x = ctx.saved_tensors
+        grad_weight, grad_x = torch.empty_like(weight), torch.zeros_like(x)
+        sum_weighted_backward(
+            ctx.adjacency.indptr, ctx.adjacency.indices, weight.numpy(), x.numpy(), grad.contiguous().numpy(),
+            grad_weight.numpy(), grad_x.numpy(),
+        )  # fmt: skip
+        return grad_weight, grad_x, None
+
+
+class _PairDots(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, h: torch.Tensor, pairs: torch.Tensor) -> torch.Tensor:
+        h, pairs = h.detach().contiguous(), pairs.contiguous()
+        ctx.save_for_backward(h, pairs)
+        out = h.new_empty(pairs.size(1))
+        dots(h.numpy(), pairs.numpy(), out.numpy())
+        return out
+
+    @staticmethod
+    @torch.autograd.function.once_differentiable
+    def backward(ctx: Any, grad: torch.Tensor) -> Any:
+        h, pairs = ctx.saved_tensors
+        grad_h = torch.zeros_like(h)
+        dots_backward(h.numpy(), pairs.numpy(), grad.contiguous().numpy(), grad_h.numpy())
+        return grad_h, None
+
+
+@njit(cache=True, nogil=True, fastmath=True)
+def sum_rows(
+    indptr: npt.NDArray[np.int64],
+    indices: npt.NDArray[np.int32],
+    x: Floats,
+    first: int,
+    last: int,
+    out: Floats,
+) -> None:
+    """``out[v]``, for the rows given, is the sum of ``x`` over the neighbours of v."""
+    width = x.shape[1]
+    for v in range(first, last):
+        out[v] = 0
+        for e in range(indptr[v], indptr[v + 1]):
+            there, here = indices[e] * width, v * width
+            for r in range(width):
+                add(out, here + r, given(x, there + r), WRITTEN)
+
+
+@njit(cache=True, nogil=True, fastmath=True)
+def sum_weighted(
+    indptr: npt.NDArray[np.int64], indices: npt.NDArray[np.int32], weight: Floats, x: Floats, out: Floats
+) -> None:
+    """``out[v, h] += sum_e weight[e, h] x[indices[e], h]``."""
+    heads, width = x.shape[1], x.shape[2]
+    for v in range(x.shape[0]):
+        for e in range(indptr[v], indptr[v + 1]):
+            for h in range(heads):
+                w, there, here = weight[e, h], (indices[e] * heads + h) * width, (v * heads + h) * width
+                for r in range(width):
+                    add(out, here + r, w * given(x, there + r), WRITTEN)
+
+
+@njit(cache=True, nogil=True, fastmath=True)
+def sum_weighted_backward(
+    indptr: npt.NDArray[np.int64], indices: npt.NDArray[np.int32], weight: Floats, x: Floats, grad: Floats,
+    grad_weight: Floats, grad_x: Floats,
+) -> None:  # fmt: skip
+    """Gradients of `sum_weighted`; that of x is added to what is given."""
+    heads, width = x.shape[1], x.shape[2]
+    for v in range(x.shape[0]):
+        for e in range(indptr[v], indptr[v + 1]):
+            for h in range(heads):
+                w, there, here = weight[e, h], (indices[e] * heads + h) * width, (v * heads + h) * width
+                dot = x.dtype.type(0)
+                for r in range(width):
+                    slope = given(grad, here + r)
+                    dot += slope * given(x, there + r)
+                    add(grad_x, there + r, w * slope, WRITTEN)
+                grad_weight[e, h] = dot
+
+
+@njit(cache=True, nogil=True, fastmath=True)
+def dots(h: Floats, pairs: npt.NDArray[np.int64], out: Floats) -> None:
+    """``out[p] = h[pairs[0, p]] . h[pairs[1, p]]``."""
+    for p in range(pairs.shape[1]):
+        a, b = h[pairs[0, p]], h[pairs[1, p]]
+        total = h.dtype.type(0)
+        for r in range(a.size):
+            total += a[r] * b[r]
+        out[p] = total
+
+
+@njit(cache=True, nogil=True, fastmath=True)
+def dots_backward(h: Floats, pairs: npt.NDArray[np.int64], grad: Floats, grad_h: Floats) -> None:
+    """The gradient of `dots`, added to what is given."""
+    width = h.shape[1]
+    for p in range(pairs.shape[1]):
+        a, b, slope = pairs[0, p] * width, pairs[1, p] * width, grad[p]
+        for r in range(width):
+            add(grad_h, a + r, slope * given(h, b + r), WRITTEN)
+        for r in range(width):
+            add(grad_h, b + r, slope * given(h, a + r), WRITTEN)

@@ -1,0 +1,172 @@
+"""What a picker hands to an encoder: the anchors of every graph, and how far every node is from them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+
+from psgnn.graph._graph import GraphBatch, IntArray
+from psgnn.positions._view import View
+
+
+@dataclass(frozen=True)
+class Measured:
+    r"""Distances to the anchors as rows of a table.
+
+    .. math:: s = 1 / (1 + d), \quad s = 0 \text{ if unreachable}
+
+    ``proximity [D, 1]`` has one row a distinct distance (row 0 is "unreachable", row d + 1 is d hops), ``near``
+    int32 ``[N, K]`` the row for each node and anchor, ``who`` int32 ``[N, K]`` the anchor itself (a node of the
+    union), ``weight [G, K]`` its weight, 0 for padding, and ``graph`` int64 ``[N]``.
+    """
+
+    proximity: torch.Tensor
+    near: torch.Tensor
+    who: torch.Tensor
+    weight: torch.Tensor
+    graph: torch.Tensor
+
+    @classmethod
+    def of(cls, view: View, hops: np.ndarray, who: torch.Tensor, weight: torch.Tensor) -> Measured:
+        """From hops ``[N, K]`` with -1 for unreachable."""
+        # Deviates: the paper feeds d itself, which has no value for unreachable nodes.
+        proximity = 1 / (1 + torch.arange(int(hops.max(initial=0)) + 1))
+        rows = torch.cat([torch.zeros(1), proximity])[:, None].to(view.x)
+        near = torch.from_numpy(hops.astype(np.int32) + 1).to(view.x.device)
+        return cls(rows, near, who, weight, view.graph)
+
+
+@dataclass(frozen=True)
+class Choice:
+    """Single nodes as anchors.
+
+    ``nodes`` int64 ``[G, K]`` union ids, padded with -1; ``weight [G, K]`` by which messages are multiplied
+    (0 for padding), through which gradients reach a scorer; ``log_prob [G]`` for score-function gradients.
+    """
+
+    nodes: torch.Tensor
+    weight: torch.Tensor
+    log_prob: torch.Tensor | None = None
+
+    @classmethod
+    def plain(cls, nodes: IntArray) -> Choice:
+        """Anchors that nothing is learnt about."""
+        table = torch.from_numpy(nodes)
+        return cls(table, (table >= 0).to(torch.get_default_dtype()))
+
+    def measure(self, view: View, cutoff: int | None = None) -> Measured:
+        """Distances in the view; beyond the cutoff is unreachable."""
+        hops = view.oracle.hops(self.nodes.cpu().numpy())
+        if cutoff is not None:
+            hops = np.where(hops > cutoff, -1, hops)
+        who = self.nodes.clamp_min(0).int()[view.graph]
+        return Measured.of(view, hops, who, self.weight)
+
+    @property
+    def size(self) -> int:
+        """Number of anchors in all graphs together."""
+        return int((self.nodes >= 0).sum())
+
+    def listed(self) -> list[int]:
+        """Anchors of all graphs, union ids."""
+        return [v for row in self.nodes.cpu().tolist() for v in row if v >= 0]
+
+    def per_graph(self, view: View) -> list[list[int]]:
+        """Anchors of each graph, union ids."""
+        return [[v for v in row if v >= 0] for row in self.nodes.cpu().tolist()]
+
+
+@dataclass(frozen=True)
+class SetChoice:
+    """Sets of nodes as anchors: a node is as far from a set as from its nearest member.
+
+    ``nodes[starts[j]:starts[j + 1]]`` are the members of set ``j`` in all graphs together, union ids; ``weight
+    [G, K]`` is 1 where the graph has the set.
+    """
+
+    nodes: IntArray
+    starts: IntArray
+    weight: torch.Tensor
+    log_prob: None = None
+
+    def measure(self, view: View, cutoff: int | None = None) -> Measured:
+        """Distances in the view; beyond the cutoff is unreachable."""
+        hops, who = view.oracle.nearest(self.nodes, self.starts, cutoff)
+        return Measured.of(view, hops, torch.from_numpy(who).clamp_min(0).to(view.x.device), self.weight)
+
+    @property
+    def size(self) -> int:
+        """Number of members of all sets together."""
+        return self.nodes.size
+
+    def listed(self) -> list[list[int]]:
+        """The members of every set in all graphs together, union ids."""
+        return [part.tolist() for part in np.split(self.nodes, self.starts[1:-1])]
+
+    def per_graph(self, view: View) -> list[list[list[int]]]:
+        """The sets of each graph, union ids."""
+        sets: list[list[list[int]]] = [[] for _ in range(view.union.num_graphs)]
+        for members in np.split(self.nodes, self.starts[1:-1]):
+            graph = view.union.graph_of[members]
+            order = np.argsort(graph, kind="stable")
+            present, first = np.unique(graph[order], return_index=True)
+            for g, part in zip(present, np.split(members[order], first[1:]), strict=True):
+                sets[g].append(part.tolist())
+        return sets
+
+
+AnyChoice = Choice | SetChoice
+
+
+def choice_tensors(choice: AnyChoice | None) -> dict[str, torch.Tensor]:
+    """A choice as named tensors, to be saved with the weights."""
+    if choice is None:
+        return {}
+    tensors = {"choice.weight": choice.weight, "choice.nodes": torch.as_tensor(choice.nodes)}
+    if isinstance(choice, SetChoice):
+        tensors["choice.starts"] = torch.from_numpy(choice.starts)
+    return tensors
+
+
+def choice_of(tensors: dict[str, torch.Tensor]) -> AnyChoice | None:
+    """The choice among the tensors, as `choice_tensors` put it there."""
+    if "choice.nodes" not in tensors:
+        return None
+    nodes, weight = tensors["choice.nodes"], tensors["choice.weight"]
+    if "choice.starts" in tensors:
+        return SetChoice(nodes.numpy(), tensors["choice.starts"].numpy(), weight)
+    return Choice(nodes, weight)
+
+
+def is_sound(choice: AnyChoice | None, union: GraphBatch) -> bool:
+    """Whether these can be anchors of the graphs: compiled code looks up distances by them without asking again."""
+    if choice is None:
+        return True
+    nodes, lanes = torch.as_tensor(choice.nodes), choice.weight.size(-1)
+    tidy = (
+        nodes.dtype == torch.long
+        and choice.weight.is_floating_point()
+        and choice.weight.shape == (union.num_graphs, lanes)
+        and bool(choice.weight.isfinite().all())
+    )
+    if not tidy:
+        return False
+    if isinstance(choice, SetChoice):
+        starts = choice.starts
+        return bool(
+            nodes.dim() == starts.ndim == 1
+            and starts.dtype == np.int64
+            and starts.size == lanes + 1
+            and starts[0] == 0
+            and starts[-1] == nodes.numel()
+            and (np.diff(starts) >= 0).all()
+            and ((nodes >= 0) & (nodes < union.num_nodes)).all()
+        )
+    if nodes.shape != choice.weight.shape or lanes > union.sizes.max():
+        return False
+    ptr = torch.from_numpy(union.ptr)
+    present = nodes >= 0
+    own = (nodes >= ptr[:-1, None]) & (nodes < ptr[1:, None])
+    return bool((own | (nodes == -1)).all() and (present[:, :-1] >= present[:, 1:]).all())

@@ -1,0 +1,191 @@
+"""What a graph says about its own links: its shape as a whole, and how its links differ from other pairs.
+
+Both depend on the visible graph alone, so a network that has learnt on other graphs can read them on a new one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import torch
+
+from psgnn.distances._propagation import Floats
+from psgnn.graph._graph import Adjacency, GraphBatch, IntArray
+from psgnn.graph._sampling import NonEdges, distinct_integers
+from psgnn.kernels._pairs import triangles
+from psgnn.positions._choices import Choice
+from psgnn.positions._measure import Positions, positions_of
+from psgnn.positions._statistics import pair_statistics
+from psgnn.positions._view import View
+
+SHAPE = (
+    "log nodes", "log mean degree", "log largest degree over mean", "spread of degrees", "share of leaves",
+    "mean clustering", "transitivity", "assortativity", "share of the largest component", "log mean hops",
+    "log largest hops", "second eigenvalue", "mean of eight eigenvalues",
+)  # fmt: skip
+LEAST_HIDDEN, MOST_HIDDEN = 20, 2000
+UNLINKED_A_LINK = 3
+LESSON_LINKS, MOST_LESSONS = 2000, 5
+USE = 3  # of weights that do not change, on a graph; it is in the identity of recorded runs
+BINS = 16
+LARGEST_RATIO = 4.0
+
+
+@dataclass(frozen=True, eq=False)
+class Ratios:
+    """Log likelihood ratios of links against other pairs by the value of a statistic.
+
+    ``bounds [S, B - 1]`` between the bins of each of the S statistics, ``table [S, B]`` the ratios.
+    """
+
+    bounds: npt.NDArray[np.float32]
+    table: npt.NDArray[np.float32]
+
+    def __call__(self, statistics: Floats) -> Floats:
+        """The ratios of pairs with these statistics ``[P, S]``, ``[P, S]``."""
+        found = np.empty_like(statistics)
+        for i, (bounds, table) in enumerate(zip(self.bounds, self.table, strict=True)):
+            found[:, i] = table[np.searchsorted(bounds, statistics[:, i])]
+        return found
+
+
+@dataclass(frozen=True, eq=False)
+class Context:
+    """``shape [G, 13]`` of every graph, and the ratios where there are enough links to count."""
+
+    shape: Floats
+    ratios: Ratios | None
+
+
+def lessons_of(positions: Positions) -> Iterator[tuple[Positions, torch.Tensor, torch.Tensor]]:
+    """What the graph itself teaches: views without some of its links, pairs ``[2, P]`` to score there, their labels.
+
+    So many views that `LESSON_LINKS` links are hidden altogether (but not in more than `MOST_LESSONS`). Their ratios
+    are those of the whole graph, which were counted with other links hidden.
+    """
+    ratios, count = context_of(positions).ratios, number_hidden(positions)
+    if ratios is None:
+        return
+    for seed in range(1, 1 + min(-(-LESSON_LINKS // count), MOST_LESSONS)):
+        seen, links, unlinked = hide_links(positions, seed)
+        seen.view.context = seen, Context(graph_shapes(seen), ratios)
+        labels = torch.cat([torch.ones(links.shape[1]), torch.zeros(unlinked.shape[1])])
+        yield seen, torch.from_numpy(np.concatenate([links, unlinked], axis=1)), labels
+
+
+def context_of(positions: Positions) -> Context:
+    """The context of a view, kept with it for the next call."""
+    view = positions.view
+    if view.context is None or view.context[0] is not positions:
+        view.context = positions, Context(graph_shapes(positions), count_ratios(positions))
+    found: Context = view.context[1]
+    return found
+
+
+def graph_shapes(positions: Positions) -> Floats:
+    """The `SHAPE` of every graph of a view, ``[G, 13]``."""
+    union = positions.view.union
+    return np.stack([_shape(positions, union, g) for g in range(union.num_graphs)]).astype(np.float32)
+
+
+def _shape(positions: Positions, union: GraphBatch, g: int) -> list[Any]:
+    adjacency = union.graph(g)
+    degrees = adjacency.degrees.astype(np.float64)
+    mean = max(float(degrees.mean()), 1e-3)
+    closed = triangles(adjacency.indptr, adjacency.indices)
+    wedges = degrees * (degrees - 1) / 2
+    own = slice(union.ptr[g], union.ptr[g + 1])
+    hops = positions.hops[own, : positions.counts[g]].astype(np.float64)
+    reached = hops[hops > 0]
+    values = positions.values[g]
+    largest = 0.0
+    if positions.roles.size:
+        largest = float(positions.roles[own, 6].max())
+    return [
+        np.log(adjacency.num_nodes),
+        np.log(mean),
+        np.log(max(float(degrees.max()), 1e-3) / mean),
+        np.log1p(float(degrees.std()) / mean),
+        float((degrees == 1).mean()),
+        float((closed / np.maximum(wedges, 1)).mean()),
+        float(closed.sum() / max(float(wedges.sum()), 1)),
+        _assortativity(adjacency),
+        largest,
+        np.log1p(float(reached.mean()) if reached.size else 0.0),
+        np.log1p(float(reached.max()) if reached.size else 0.0),
+        float(values[1]) if values.size > 1 else 0.0,
+        float(values[:8].mean()) if values.size else 0.0,
+    ]
+
+
+def _assortativity(adjacency: Adjacency) -> float:
+    """The correlation of the log degrees at the two ends of a link."""
+    logs = np.log(np.maximum(adjacency.degrees, 1))
+    a, b = logs[adjacency.rows], logs[adjacency.indices]
+    spread = float(a.var()) if a.size else 0.0
+    return float(((a - a.mean()) * (b - b.mean())).mean() / spread) if spread > 1e-9 else 0.0
+
+
+def number_hidden(positions: Positions) -> int:
+    """How many links are hidden together: a tenth, at most `MOST_HIDDEN`; none if that is less than `LEAST_HIDDEN`."""
+    count = min(positions.view.union.adjacency.num_edges // 10, MOST_HIDDEN)
+    return count if count >= LEAST_HIDDEN else 0
+
+
+def count_ratios(positions: Positions) -> Ratios | None:
+    """Compare hidden links with random unlinked pairs, where there are enough links for that."""
+    if not number_hidden(positions):
+        return None
+    seen, links, unlinked = hide_links(positions, 0)
+    return _ratios(pair_statistics(seen, links), pair_statistics(seen, unlinked))
+
+
+def hide_links(positions: Positions, seed: int) -> tuple[Positions, IntArray, IntArray]:
+    """What is measured without some random links, these links, and random pairs that are none."""
+    union = positions.view.union
+    edges, count = union.adjacency.edges(), number_hidden(positions)
+    rng = np.random.default_rng(seed)
+    hidden = np.zeros(edges.shape[1], np.bool_)
+    hidden[distinct_integers(edges.shape[1], count, rng)] = True
+    pool = NonEdges(union.ptr, edges)
+    total = int(pool.sizes.sum())
+    unlinked = pool.unrank(np.sort(distinct_integers(total, min(UNLINKED_A_LINK * count, total), rng)))
+    rows, cols = edges[:, ~hidden]
+    rest = Adjacency.from_edges(rows, cols, union.num_nodes)
+    part = View(GraphBatch(rest, union.ptr), positions.view.x)
+    seen = positions_of(part, Choice.plain(positions.nodes), positions.parts)
+    return seen, edges[:, hidden], unlinked
+
+
+def _ratios(links: Floats, others: Floats) -> Ratios:
+    """Smoothed log ratios of the shares of links and of others in bins that hold as many of both together."""
+    shares = np.arange(1, BINS) / BINS
+    some = others[:: max(others.shape[0] // max(links.shape[0], 1), 1)]
+    bounds = np.quantile(np.concatenate([links, some]), shares, axis=0).T.astype(np.float32)
+    table = np.empty((bounds.shape[0], BINS), np.float32)
+    for i, edges in enumerate(bounds):
+        counts = [np.bincount(np.searchsorted(edges, part[:, i]), minlength=BINS) for part in (links, others)]
+        a, b = ((count + 1) / (count.sum() + BINS) for count in counts)
+        table[i] = np.log(a / b)
+    return Ratios(bounds, table.clip(-LARGEST_RATIO, LARGEST_RATIO))
+
+
+def context_columns(
+    positions: Positions, pairs: IntArray, statistics: Floats, *, strict: bool
+) -> torch.Tensor:
+    """What the network sees of the context of pairs ``[2, P]`` with these statistics: ``[P, 1 + S + 13]``.
+
+    First whether there are ratios, then the ratios (or zeros), then the shape of the pair's graph. With `strict`
+    ratios are left out.
+    """
+    context = context_of(positions)
+    columns = np.zeros((pairs.shape[1], 1 + statistics.shape[1] + len(SHAPE)), np.float32)
+    if context.ratios is not None and not strict:
+        columns[:, 0] = 1
+        columns[:, 1 : 1 + statistics.shape[1]] = context.ratios(statistics)
+    columns[:, 1 + statistics.shape[1] :] = context.shape[positions.view.union.graph_of[pairs[0]]]
+    return torch.from_numpy(columns)

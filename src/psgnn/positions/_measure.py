@@ -1,0 +1,205 @@
+"""Where the nodes of a view are, seen from its anchors: all that is measured and nothing that is learnt."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property, partial
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import torch
+
+from psgnn.distances._oracle import DistanceOracle
+from psgnn.distances._propagation import Floats, spread, walk_columns
+from psgnn.graph._graph import GraphBatch, IntArray
+from psgnn.memory import empty_columns, keep_columns
+from psgnn.positions._choices import Choice
+from psgnn.positions._roles import roles_of
+from psgnn.positions._spectral import anchor_basis
+from psgnn.positions._view import View
+
+RESTARTS = (0.15, 0.5)
+DIFFUSION_STEPS = (2, 4)
+MOST_TRAINING_ANCHORS = 32  # that a network sees in one step
+FARTHEST_FROM_MEAN = 6.0  # standard deviations, beyond which networks see a measured number cut off
+FLOOR = 1e-6  # the smallest probability that is told apart from none
+BLOCK = 2**19  # bytes of channels
+
+Column = Callable[[slice], npt.NDArray[Any]]  # some rows of a channel, [n, K]
+
+
+@dataclass(frozen=True)
+class Parts:
+    """Which kinds of position are measured; each can be left out."""
+
+    hops: bool = True
+    pagerank: bool = True
+    diffusion: bool = True
+    spectral: bool = True
+    roles: bool = True
+    local: bool = True
+    features: bool = True
+
+    @property
+    def channels(self) -> list[str]:
+        """What a node has for each anchor."""
+        names = ["proximity", "hops"] * self.hops
+        names += [f"log PageRank, restart {restart}" for restart in RESTARTS] * self.pagerank
+        return names + [f"log diffusion, {steps} steps" for steps in DIFFUSION_STEPS] * self.diffusion
+
+
+@dataclass(frozen=True, eq=False)
+class Positions:
+    """What a view says about its nodes, given the anchors ``nodes [G, K]``, padded with -1.
+
+    ``channels [N, K, C]`` from node to anchor, zero-mean and unit-variance in every graph, zero for padding; ``counts
+    [G]`` how many of the K are anchors; ``hops`` int16 ``[N, K]``; ``basis [N, r]`` and ``values [G, r]`` of the
+    anchor-spectral basis; ``roles [N, 10]``. A part that is left out has no columns.
+    """
+
+    view: View
+    parts: Parts
+    nodes: IntArray
+    channels: Floats
+    counts: IntArray
+    hops: npt.NDArray[np.int16]
+    basis: Floats
+    values: Floats
+    roles: Floats
+
+    @cached_property
+    def traits(self) -> torch.Tensor:
+        """Roles and node features, and their means over the neighbours one and two steps away, ``[N, 3 (10 + F)]``."""
+        known = [self.roles]
+        if self.parts.features and self.view.has_features:
+            known.append(self.view.x.cpu().numpy())
+        x = np.concatenate(known, axis=1)
+        adjacency = self.view.union.adjacency
+        one = np.ones(x.shape[0], np.float32)
+        share = (1 / np.maximum(adjacency.degrees, 1)).astype(np.float32)
+        columns = [x, spread(adjacency, x, one, share)]
+        columns.append(spread(adjacency, columns[-1], one, share))
+        traits = empty_columns((x.shape[0], 3 * x.shape[1]), np.float32)
+        return torch.from_numpy(np.concatenate(columns, axis=1, out=traits))
+
+
+def positions_of(view: View, choice: Choice, parts: Parts) -> Positions:
+    """Positions of all nodes of a view to the anchors of a choice, kept with the view for the next call."""
+    nodes = choice.nodes.cpu().numpy()
+    key = nodes.tobytes(), parts
+    if view.positions is None or view.positions[0] != key:
+        view.positions = key, _measure(view, nodes, parts)
+    found: Positions = view.positions[1]
+    return found
+
+
+def anchors_of_a_step(positions: Positions, most: int | None) -> torch.Tensor:
+    """Places of a random `most` of the K anchors, the same for the whole step, or of all: ``[k]``.
+
+    What is left out of a step costs nothing, and a network learns not to lean on single anchors.
+    """
+    count = positions.channels.shape[1]
+    return torch.arange(count) if most is None or most >= count else torch.randperm(count)[:most]
+
+
+def measure_channels(view: View, nodes: IntArray, parts: Parts) -> tuple[npt.NDArray[np.int16], Floats]:
+    """Hops ``[N, K]`` and the channels ``[N, K, C]`` as they are measured, in their own units.
+
+    ``nodes [G, K]`` are the anchors of every graph, padded with -1.
+    """
+    union, oracle = view.union, view.oracle
+    hops = keep_columns(oracle.hops(nodes))
+    channels: Floats = empty_columns((*hops.shape, len(parts.channels)), np.float32)
+    columns: list[Column] = []
+    if parts.hops:
+        # Unreachable is one farther than anything that can be reached.
+        far = 1 + np.maximum.reduceat(hops.max(axis=1), union.ptr[:-1])
+        columns = [
+            lambda rows: np.where(hops[rows] >= 0, 1 / (1 + np.maximum(hops[rows], 0)), 0),
+            lambda rows: np.where(hops[rows] >= 0, hops[rows], far[union.graph_of[rows], None]),
+        ]
+    place = 0
+    for flows in _flows(oracle, nodes, parts):
+        columns += [partial(_logs, flow) for flow in flows]
+        place, columns = _write(channels, place, columns), []
+    _write(channels, place, columns)  # hops, where there are no flows
+    return hops, channels
+
+
+def _write(channels: Floats, place: int, columns: Sequence[Column]) -> int:
+    """Fill the channels from `place` on, and say which comes next."""
+    for rows in _blocks(channels):
+        for c, column in enumerate(columns, place):
+            channels[rows, :, c] = column(rows)
+    return place + len(columns)
+
+
+def _logs(flow: Floats, rows: slice) -> Floats:
+    return np.asarray(np.log(flow[rows] + np.float32(FLOOR)))
+
+
+def _flows(oracle: DistanceOracle, nodes: IntArray, parts: Parts) -> Iterator[list[Floats]]:
+    """PageRank and diffusion from the anchors, ``[N, K]`` each, those that are measured together in a list."""
+    union = oracle.union
+    if union.large and union.num_graphs == 1:
+        # The same but for rounding. Others keep a walk for each, since from them the weights that come with the package
+        # are rebuilt to the last bit.
+        yield walk_columns(
+            union.adjacency,
+            nodes[0],
+            restarts=RESTARTS if parts.pagerank else (),
+            diffusion=DIFFUSION_STEPS if parts.diffusion else (),
+        )
+        return
+    for restart in RESTARTS if parts.pagerank else ():
+        yield [oracle.pagerank(nodes, restart=restart)]
+    if parts.diffusion:
+        yield oracle.diffusion(nodes, steps=DIFFUSION_STEPS)
+
+
+def _measure(view: View, nodes: IntArray, parts: Parts) -> Positions:
+    union = view.union
+    counts = (nodes >= 0).sum(axis=1)
+
+    def columns() -> dict[str, npt.NDArray[Any]]:
+        hops, channels = measure_channels(view, nodes, parts)
+        _standardise(channels, counts, union)
+        nothing = np.zeros((union.num_nodes, 0), np.float32)
+        basis, values = anchor_basis(union, nodes) if parts.spectral else (nothing, nothing[:0])
+        return {
+            "hops": hops, "channels": channels, "basis": keep_columns(basis), "values": values,
+            "roles": roles_of(union) if parts.roles else nothing,
+        }  # fmt: skip
+
+    return Positions(view=view, parts=parts, nodes=nodes, counts=counts, **view.team.once(columns))
+
+
+def _standardise(channels: Floats, counts: IntArray, union: GraphBatch) -> None:
+    """Zero mean and unit variance of every channel in every graph, in place; padding becomes zero."""
+    places = np.arange(channels.shape[1])
+    padded = bool((counts < places.size).any())
+    entries = (counts * union.sizes)[:, None]
+    sums = np.empty((channels.shape[0], channels.shape[2]))
+    mean = np.zeros((union.num_graphs, channels.shape[2]), np.float32)
+    for power in (1, 2):  # first the mean, then the variance of what is left
+        for rows in _blocks(channels):
+            block, graph = channels[rows], union.graph_of[rows]
+            if power == 2:
+                block -= mean[graph, None]
+            if padded:
+                block[places >= counts[graph, None]] = 0
+            sums[rows] = np.einsum("nkc->nc", block**power, dtype=np.float64)
+        moment = (np.add.reduceat(sums, union.ptr[:-1]) / entries).astype(np.float32)
+        if power == 1:
+            mean = moment
+    deviation = np.sqrt(moment + np.float32(1e-8))
+    for rows in _blocks(channels):
+        channels[rows] /= deviation[union.graph_of[rows], None]
+
+
+def _blocks(channels: Floats) -> list[slice]:
+    """Rows that are worked on at once, few enough to stay in the processor's cache from one step to the next."""
+    rows = max(BLOCK // max(channels[:1].nbytes, 1), 1)
+    return [slice(start, start + rows) for start in range(0, channels.shape[0], rows)]

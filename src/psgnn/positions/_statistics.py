@@ -1,0 +1,133 @@
+"""What two positions say, in numbers that depend neither on the size of the graph nor on the number of anchors."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from psgnn.distances._engine import run_threads
+from psgnn.distances._propagation import Floats
+from psgnn.graph._graph import IntArray
+from psgnn.kernels._pairs import local_walks, pair_hops
+from psgnn.kernels._profiles import CHANNEL_STATISTICS, HOP_STATISTICS, channel_profiles, hop_profiles
+from psgnn.positions._measure import Parts, Positions
+from psgnn.positions._roles import ROLES
+
+HEAT_TIMES = (1.0, 4.0, 16.0)
+TRUNCATIONS = (8, 16, 32, 64)
+FARTHEST = 16  # hops between the nodes of a pair that are told apart
+UNKNOWN_HOPS = 4.0 * FARTHEST  # the upper bound of a pair that shares no anchor
+MOST_WALKED = 20_000
+PIECE = 4096  # pairs that one thread describes at once, at most
+
+_HOPS = (
+    "largest hop difference", "log of it", "smallest hop sum", "log of it ", "inverse of it", "mean hop difference",
+    "rms hop difference", "anchors at equal hops", "anchors that one reaches",
+)  # fmt: skip
+_CHANNEL = ("mean difference", "rms difference", "largest difference", "correlation", "largest sum", "sum of means",
+            "difference of means")  # fmt: skip
+_KERNELS = (
+    *(f"heat {time:g}" for time in HEAT_TIMES), "resolvent", *(f"squares, {r} vectors" for r in TRUNCATIONS)
+)  # fmt: skip
+_LOGGED_KERNELS = 4  # of the first of them the value itself is used too, not the cosine alone
+_LOCAL = (
+    "linked", "log common neighbours", "log Adamic-Adar", "log resource allocation", "log three-step walks",
+    "log of resource allocation", "log of weighted three-step walks", "cosine of neighbours", "Jaccard of neighbours",
+    "three-step walks by degrees", "two-step walk", "three-step walk", "hops", "proximity", "two hops", "three hops",
+    "far or unreachable",
+)  # fmt: skip
+
+
+def statistic_names(parts: Parts) -> list[str]:
+    """The columns of `pair_statistics`."""
+    names = list(_HOPS) * parts.hops
+    names += [f"{channel}: {what}" for channel in parts.channels[2 * parts.hops :] for what in _CHANNEL]
+    if parts.spectral:
+        names += [f"{kernel}, cosine" for kernel in _KERNELS]
+        names += [f"{kernel}, value" for kernel in _KERNELS[:_LOGGED_KERNELS]]
+    if parts.roles:
+        names += [f"{role}: {what}" for what in ("sum", "difference", "smaller") for role in ROLES]
+    return names + list(_LOCAL) * parts.local
+
+
+def pair_statistics(positions: Positions, pairs: IntArray) -> Floats:
+    """All statistics of pairs ``[2, P]``, ``[P, S]``, O(P K) and for ``local`` the pairs' neighbourhoods."""
+    out = np.empty((pairs.shape[1], len(statistic_names(positions.parts))), np.float32)
+    # Products of matrices round by their shape, so pieces depend on the pairs and not on the number of cores.
+    pieces = max(-(-out.shape[0] // PIECE), 2)
+    bounds = np.linspace(0, out.shape[0], pieces + 1).astype(np.int64)
+
+    def piece(i: int) -> None:
+        part = slice(bounds[i], bounds[i + 1])
+        us, vs = np.ascontiguousarray(pairs[:, part])
+        _fill(positions, us, vs, out[part])
+
+    run_threads(piece, range(pieces), out.shape[0] * 20.0 * (1 + positions.channels[0].size))
+    return out
+
+
+def _fill(positions: Positions, us: IntArray, vs: IntArray, out: Floats) -> None:
+    parts, graph = positions.parts, positions.view.union.graph_of[us]
+    counts = positions.counts[graph]
+    place = 0
+    if parts.hops:
+        block = np.empty((us.size, HOP_STATISTICS), np.float32)
+        hop_profiles(positions.hops, counts, us, vs, UNKNOWN_HOPS, block)
+        out[:, :HOP_STATISTICS] = block
+        place = HOP_STATISTICS
+    first = 2 * parts.hops
+    width = CHANNEL_STATISTICS * (len(parts.channels) - first)
+    block = np.empty((us.size, width), np.float32)
+    channel_profiles(positions.channels, first, counts, us, vs, block)
+    out[:, place : place + width] = block
+    place += width
+    for block in (
+        *([_spectral(positions, us, vs, graph)] if parts.spectral else []),
+        *([_roles(positions.roles[us], positions.roles[vs])] if parts.roles else []),
+        *([_local(positions, us, vs)] if parts.local else []),
+    ):
+        out[:, place : place + block.shape[1]] = block
+        place += block.shape[1]
+
+
+def _spectral(positions: Positions, us: IntArray, vs: IntArray, graph: IntArray) -> Floats:
+    r"""Kernels :math:`\sum_j f(\lambda_j) u_j(x) u_j(y)` in the anchor-spectral basis: cosines, then signed logs."""
+    values = positions.values  # [G, r]
+    present = values != 0
+    weights = [np.exp(-time * (1 - values)) * present for time in HEAT_TIMES]
+    weights.append(present / (1.05 - np.minimum(values, 1)))
+    leading = np.arange(values.shape[1])
+    weights += [np.maximum(values, 0) ** 2 * (leading < r) for r in TRUNCATIONS]
+    stacked = np.stack(weights, axis=2).astype(np.float32)  # [G, r, Q]
+    a, b = positions.basis[us], positions.basis[vs]
+
+    def kernel(product: Floats) -> Floats:
+        if stacked.shape[0] == 1:
+            return np.asarray(product @ stacked[0])
+        return np.asarray(np.einsum("pr,prq->pq", product, stacked[graph]))
+
+    cross, norms = kernel(a * b), np.sqrt(kernel(a * a) * kernel(b * b) + 1e-20)
+    scaled = cross[:, :_LOGGED_KERNELS] * positions.view.union.sizes[graph, None]
+    return np.concatenate([cross / norms, np.sign(scaled) * np.log1p(np.abs(scaled))], axis=1)
+
+
+def _roles(a: Floats, b: Floats) -> Floats:
+    return np.concatenate([a + b, np.abs(a - b), np.minimum(a, b)], axis=1)
+
+
+def _local(positions: Positions, us: IntArray, vs: IntArray) -> Floats:
+    """Common neighbours, short walks and hops of the pairs."""
+    adjacency = positions.view.union.adjacency
+    walks, hops = np.empty((us.size, 6)), np.empty(us.size)
+    local_walks(adjacency.indptr, adjacency.indices, us, vs, MOST_WALKED, walks)
+    pair_hops(adjacency.indptr, adjacency.indices, us, vs, FARTHEST, hops)
+    linked, common, _, allocated, three, weighted = walks.T
+    product = (adjacency.degrees[us] + 1.0) * (adjacency.degrees[vs] + 1.0)
+    total = adjacency.degrees[us] + adjacency.degrees[vs] + 2.0
+    far = np.where(hops < 0, FARTHEST + 1, hops)
+    columns = [
+        linked, *np.log1p(walks[:, 1:5]).T, np.log(allocated + 1e-3), np.log(weighted + 1e-3),
+        common / np.sqrt(product), common / (total - common), three / product,
+        np.log(allocated / np.sqrt(product) + 1e-4), np.log(weighted / np.sqrt(product) + 1e-4),
+        far, 1 / (1 + far), hops == 2, hops == 3, hops < 0,
+    ]  # fmt: skip
+    return np.stack(columns, axis=1).astype(np.float32)

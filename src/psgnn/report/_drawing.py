@@ -1,0 +1,185 @@
+"""A graph as the page draws it: which nodes, where, their links, anchors and hops, and how anchors were chosen."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from psgnn.distances._engine import set_columns
+from psgnn.graph._graph import Adjacency, IntArray
+from psgnn.report._communities import find_communities
+from psgnn.report._names import shown_name, shown_names
+from psgnn.report._placement import place_nodes
+
+MOST_GRAPHS = 20
+MOST_STEPS = 40
+MOST_UNITS = 400
+LANES = 64  # searches at a time, so that no table of all nodes and all anchors is ever in memory
+
+Unit = tuple[int, ...]  # an anchor: one node, or the members of a set
+
+
+@dataclass(frozen=True)
+class Limits:
+    """How much of a run fits the page: nodes, links, hops (anchors x nodes) and bytes of names."""
+
+    nodes: int
+    links: int
+    hops: int
+    name_bytes: int
+
+    @classmethod
+    def shared_by(cls, runs: int) -> Limits:
+        """The room that each of so many runs has."""
+        return cls(
+            nodes=min(6000, 40_000 // runs),
+            links=min(20_000, 80_000 // runs),
+            hops=2_500_000 // runs,
+            name_bytes=1_500_000 // runs,
+        )
+
+    def of_each(self, graphs: int) -> Limits:
+        """The room that each of so many graphs of a run has."""
+        parts = (self.nodes, self.links, self.hops, self.name_bytes)
+        return Limits(*(part // graphs for part in parts))
+
+
+@dataclass(frozen=True)
+class Step:
+    """A moment of the choice of anchors: its epoch (None where they do not move) and the anchors by then."""
+
+    epoch: int | None
+    units: list[Unit]
+
+
+def thin(adjacency: Adjacency, first: IntArray, limit: int, rng: np.random.Generator) -> IntArray:
+    """At most `limit` nodes, sorted: those that come `first`, half of the rest close to them, the others by chance.
+
+    Close are the nodes with the fewest hops to a node of `first`; chance keeps what is far from them in sight.
+    """
+    if adjacency.num_nodes <= limit:
+        return np.arange(adjacency.num_nodes)
+    first = first[np.sort(np.unique(first, return_index=True)[1])][: limit // 2]
+    chance = rng.permutation(adjacency.num_nodes)
+    near = chance
+    if first.size:
+        hops = set_columns(adjacency, first, np.array([0, first.size]))[:, 0].astype(np.int64)
+        hops[hops < 0] = np.iinfo(np.int16).max
+        near = chance[np.argsort(hops[chance], kind="stable")]
+    half = first.size + (limit - first.size) // 2
+    listed = np.concatenate([first, near])
+    kept = listed[np.sort(np.unique(listed, return_index=True)[1])][:half]
+    others = chance[~np.isin(chance, kept)][: limit - kept.size]
+    return np.sort(np.concatenate([kept, others]))
+
+
+def draw_graph(
+    adjacency: Adjacency,
+    names: Sequence[str],
+    steps: list[Step],
+    final: list[Unit],
+    limits: Limits,
+    *,
+    wanted: IntArray,
+    classes: IntArray | None,
+    seed: int = 0,
+) -> dict[str, Any]:
+    """Everything that the page needs to draw one graph; arrays are NumPy's.
+
+    Args:
+        adjacency: the visible graph.
+        names: of its nodes.
+        steps: how the anchors came to be, local ids; none for a model without anchors.
+        final: the anchors of the trained model, local ids.
+        limits: what fits the page.
+        wanted: nodes that are to be drawn if there is room, such as those of predictions.
+        classes: of the nodes, if known.
+        seed: of the layout and of what is drawn by chance.
+    """
+    rng = np.random.default_rng(seed)
+    singles = np.array([unit[0] for unit in final if len(unit) == 1], np.int64)
+    shown = thin(adjacency, np.concatenate([singles, wanted]), limits.nodes, rng)
+    steps, units = fitting_steps(steps, final, limits.hops // max(shown.size, 1))
+    links = _links(adjacency, shown, limits.links, rng)
+    place = place_nodes(adjacency, seed)[shown]
+    number = {unit: i for i, unit in enumerate(units)}
+    return {
+        "nodes": adjacency.num_nodes,
+        "edges": adjacency.num_edges,
+        "shown": shown,
+        "names": shown_names([names[v] for v in shown], limits.name_bytes),
+        "x": place[:, 0].astype(np.float32),
+        "y": place[:, 1].astype(np.float32),
+        "degree": adjacency.degrees[shown],
+        "class": None if classes is None else classes[shown],
+        "community": find_communities(adjacency, seed)[shown],
+        "links": links,
+        "anchors": [_unit_name(unit, names, i) for i, unit in enumerate(units)],
+        "hops": unit_hops(adjacency, units, shown),
+        "nearest": nearest_hops(adjacency, final)[shown],
+        "steps": [{"epoch": step.epoch, "anchors": [number[unit] for unit in step.units]} for step in steps],
+    }
+
+
+def fitting_steps(steps: list[Step], final: list[Unit], room: int) -> tuple[list[Step], list[Unit]]:
+    """As many of the steps as there is room for anchors (at most `room` different ones), and all their anchors.
+
+    First, last and what equals the final choice stay; the others are left out evenly. The final anchors come first
+    among the anchors. If even these are too many, the first of them are kept.
+    """
+    room = max(min(room, MOST_UNITS), 1)
+    count = MOST_STEPS
+    while True:
+        if len(steps) > count:
+            places = np.unique(np.linspace(0, len(steps) - 1, count).astype(int))
+            same = [i for i, step in enumerate(steps) if set(step.units) == set(final)]
+            kept = sorted({*places.tolist(), *same[:1]})
+        else:
+            kept = list(range(len(steps)))
+        units = list(dict.fromkeys([*final, *(unit for i in kept for unit in steps[i].units)]))
+        if len(units) <= room or count <= 2:
+            break
+        count //= 2
+    known = set(units[:room])
+    chosen = [Step(steps[i].epoch, [unit for unit in steps[i].units if unit in known]) for i in kept]
+    return chosen, units[:room]
+
+
+def unit_hops(adjacency: Adjacency, units: list[Unit], shown: IntArray) -> npt.NDArray[np.int16]:
+    """Hops from the shown nodes to each anchor (of a set: to its nearest member), ``[U, n]``; -1 = unreachable."""
+    hops = np.empty((len(units), shown.size), np.int16)
+    for start in range(0, len(units), LANES):
+        block = units[start : start + LANES]
+        nodes = np.array([v for unit in block for v in unit], np.int64)
+        bounds = np.concatenate([[0], np.cumsum([len(unit) for unit in block])])
+        hops[start : start + len(block)] = set_columns(adjacency, nodes, bounds)[shown].T
+    return hops
+
+
+def nearest_hops(adjacency: Adjacency, units: list[Unit]) -> npt.NDArray[np.int16]:
+    """Hops from every node to the nearest of all anchors, ``[N]``; -1 = unreachable, or no anchors."""
+    if not units:
+        return np.full(adjacency.num_nodes, -1, np.int16)
+    nodes = np.unique([v for unit in units for v in unit]).astype(np.int64)
+    return set_columns(adjacency, nodes, np.array([0, nodes.size]))[:, 0]
+
+
+def _links(adjacency: Adjacency, shown: IntArray, limit: int, rng: np.random.Generator) -> IntArray:
+    """Links between shown nodes as places in `shown`, ``[2, L]``; of too many a random part."""
+    place = np.full(adjacency.num_nodes, -1, np.int64)
+    place[shown] = np.arange(shown.size)
+    ends = place[adjacency.edges()]
+    ends = ends[:, (ends >= 0).all(axis=0)]
+    if ends.shape[1] > limit:
+        ends = ends[:, np.sort(rng.choice(ends.shape[1], limit, replace=False))]
+    return ends
+
+
+def _unit_name(unit: Unit, names: Sequence[str], place: int) -> str:
+    if len(unit) == 1:
+        return shown_name(names[unit[0]], 60)
+    return f"set {place + 1} ({len(unit)} nodes)"

@@ -1,0 +1,156 @@
+"""What a run knows about pairs and nodes: scores of held-out pairs, rules beside it, predictions, a map."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import torch
+
+from psgnn.console import progress
+from psgnn.graph._graph import IntArray
+from psgnn.models._config import ModelConfig
+from psgnn.report._names import shown_name
+from psgnn.scoring import HEURISTICS, score_pairs
+from psgnn.scoring._rules import hops_between
+from psgnn.tasks._metrics import evaluate
+from psgnn.training._heldout import HeldOut, part_of
+from psgnn.training._results import Result
+
+BINS = 40
+RELIABILITY_BINS = 10
+MOST_COMPARED_PAIRS = 20_000
+SHOWN_METRICS = ("auc", "ap", "mrr", "hits@20")
+NO_PAIRS = "the run does not hold the pairs it was tested on; train it again with this version of psgnn"
+
+
+def score_histogram(result: Result, held_out: HeldOut | None) -> dict[str, Any]:
+    """How the model scores the test pairs: counts of positives and negatives in equal bins, or why not."""
+    if held_out is None:
+        return {"why": NO_PAIRS}
+    test = held_out.test
+    scores = result.score(test.pairs).numpy().astype(np.float64)
+    positive = test.labels.numpy() == 1
+    low, high = np.quantile(scores, [0.001, 0.999])  # a few outliers would squeeze all others into one bin
+    if high <= low:
+        low, high = low - 0.5, low + 0.5
+    clipped = np.clip(scores, low, high)
+    edges = np.linspace(low, high, BINS + 1)
+    return {
+        "why": None,
+        "edges": edges.astype(np.float32),
+        "positives": np.histogram(clipped[positive], edges)[0],
+        "negatives": np.histogram(clipped[~positive], edges)[0],
+        "whole": held_out.whole,
+        "reliability": reliability(scores, positive, trained_negatives(result.model.config)),
+    }
+
+
+def trained_negatives(config: ModelConfig) -> int:
+    """Negatives for each positive that the scores were learnt among; in pair classification there are as many."""
+    return config.negatives if config.task == "link" else 1
+
+
+def reliability(
+    scores: npt.NDArray[np.float64], positive: npt.NDArray[np.bool_], negatives: int
+) -> dict[str, Any]:
+    """How often pairs of a probability are positive: ten bins with the mean probability, that share and the count.
+
+    Scores are logits among `negatives` negatives for a positive; positives and negatives here count alike, whatever
+    their numbers. ``error`` is the mean distance of probability and share.
+    """
+    probability = 1 / (1 + np.exp(-np.clip(scores + np.log(negatives), -50, 50)))
+    weight = np.where(positive, 0.5 / max(int(positive.sum()), 1), 0.5 / max(int((~positive).sum()), 1))
+    place = np.minimum((probability * RELIABILITY_BINS).astype(np.int64), RELIABILITY_BINS - 1)
+    sums = [
+        np.bincount(place, values, RELIABILITY_BINS)
+        for values in (weight, weight * probability, weight * positive)
+    ]
+    filled = sums[0] > 0
+    total = sums[0][filled]
+    said, true = sums[1][filled] / total, sums[2][filled] / total
+    return {
+        "probability": said.astype(np.float32),
+        "share": true.astype(np.float32),
+        "pairs": np.bincount(place, minlength=RELIABILITY_BINS)[filled],
+        "error": round(float((total * np.abs(said - true)).sum()), 4),
+    }
+
+
+def compare_rules(
+    result: Result, held_out: HeldOut | None, embeddings: torch.Tensor, *, show_progress: bool = False
+) -> dict[str, Any]:
+    """The run beside every training-free rule, on the same test pairs (a random part of very many), or why not."""
+    if held_out is None:
+        return {"why": NO_PAIRS, "rows": [], "pairs": 0, "whole": False}
+    seed = int(result.record["seed"])
+    test = part_of(held_out.test, MOST_COMPARED_PAIRS, seed)
+    own = evaluate(test, result.score(test.pairs), SHOWN_METRICS)
+    rows: list[dict[str, Any]] = [{"name": "this run", "kind": "model", **own}]
+    if result.model.embedding_decoder is not None:
+        with torch.no_grad():
+            scores = result.model.embedding_score(embeddings, test.pairs)
+        alone = evaluate(test, scores, SHOWN_METRICS)
+        rows.append({"name": "this run, embeddings alone", "kind": "model", **alone})
+    for rule in progress(list(HEURISTICS), "scoring by rules", show=show_progress):
+        by_rule = score_pairs(rule, result.view.union, test.pairs.numpy(), seed)
+        rows.append({"name": rule, "kind": "rule", **evaluate(test, by_rule, SHOWN_METRICS)})
+    rows.sort(key=lambda row: -row["auc"])
+    whole = held_out.whole and test is held_out.test
+    return {"why": None, "rows": rows, "pairs": test.labels.numel(), "whole": whole}
+
+
+def predictions(
+    result: Result, count: int, classes: IntArray | None, *, show_progress: bool = False
+) -> dict[str, Any]:
+    """The best-scored pairs that are not linked, with their names, hops and common neighbours.
+
+    ``pairs`` are union ids ``[2, n]``, ``rows`` say the same in words, best first.
+    """
+    from psgnn.training._candidates import top_links
+
+    pairs, scores = top_links(result, count, show_progress=show_progress)
+    ends: IntArray = pairs.numpy()
+    union = result.view.union
+    apart = hops_between(union.adjacency, ends)
+    common = score_pairs("common-neighbours", union, ends)
+    graph = union.graph_of[ends[0]]
+    rows = []
+    for i, score in enumerate(scores.tolist()):
+        u, v = (int(end) - int(union.ptr[graph[i]]) for end in ends[:, i])
+        names = result.node_names[graph[i]]
+        row: dict[str, Any] = {
+            "rank": i + 1,
+            "graph": int(graph[i]),
+            "source": shown_name(names[u], 60),
+            "target": shown_name(names[v], 60),
+            "score": round(score, 4),
+            "hops": None if apart[i] < 0 else int(apart[i]),
+            "common": int(common[i]),
+        }
+        if classes is not None:
+            known = classes[ends[:, i]]
+            row["same_class"] = None if (known < 0).any() else bool(known[0] == known[1])
+        rows.append(row)
+    return {"pairs": ends, "rows": rows}
+
+
+def map_of(embeddings: torch.Tensor) -> tuple[npt.NDArray[np.float32], list[float]]:
+    """Embeddings ``[N, d]`` on their two principal components, ``[N, 2]`` in [-1, 1], and the shares of the variance.
+
+    A direction's sign is chosen so that its largest entry is positive: the same page from the same run.
+    """
+    points = embeddings.double().numpy()
+    points = points - points.mean(axis=0)
+    values, directions = np.linalg.eigh(points.T @ points)
+    values, directions = values[::-1].clip(min=0), directions[:, ::-1][:, :2]
+    largest = np.abs(directions).argmax(axis=0)
+    directions = directions * np.sign(directions[largest, np.arange(directions.shape[1])])
+    places = points @ directions
+    if places.shape[1] < 2:
+        places = np.pad(places, ((0, 0), (0, 1)))
+    total = max(float(values.sum()), 1e-12)
+    shares = [float(value / total) for value in values[:2]]
+    places /= max(float(np.abs(places).max()), 1e-12)
+    return places.astype(np.float32), [*shares, 0.0, 0.0][:2]

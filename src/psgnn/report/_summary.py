@@ -1,0 +1,243 @@
+"""Runs summed up as one dict: what ``psgnn report --json`` prints and what the page is made from.
+
+Its leaves are numbers, texts, None and NumPy arrays; `plain` turns the arrays into lists.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import shlex
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from psgnn import __version__
+from psgnn.console import progress
+from psgnn.errors import InputError
+from psgnn.graph._graph import IntArray
+from psgnn.models._config import make_config
+from psgnn.report._anchoring import describe, final_units, steps_of
+from psgnn.report._drawing import MOST_GRAPHS, Limits, Unit, draw_graph
+from psgnn.report._measured import compare_rules, map_of, predictions, score_histogram
+from psgnn.report._names import shown_name
+from psgnn.training._heldout import read_held_out
+from psgnn.training._results import Result, load
+
+MOST_RUNS = 40
+MOST_CURVE_POINTS = 400
+MOST_COMPARED = 100
+# Settings that the arguments of `psgnn train` say already, or that it finds out itself.
+IDENTITY = ("name", "preset", "task", "in_channels", "seed", "epochs")
+
+
+def summarise(
+    folders: Sequence[str | Path],
+    *,
+    top: int = 200,
+    comparison: str | Path | None = None,
+    show_progress: bool = False,
+) -> dict[str, Any]:
+    """Everything that a report says about finished runs.
+
+    Args:
+        folders: the runs.
+        top: so many predictions of each.
+        comparison: a file that ``psgnn compare --json`` wrote, to show beside them.
+        show_progress: show bars with the time left.
+    """
+    if not folders:
+        raise InputError("no run was given; name the folder of a run that psgnn train made")
+    if len(folders) > MOST_RUNS:
+        raise InputError(f"{len(folders)} runs do not fit one page, {MOST_RUNS} do; make several reports")
+    compared = None if comparison is None else read_comparison(Path(comparison))
+    results = [(Path(folder), load(folder)) for folder in folders]
+    limits = Limits.shared_by(len(results))
+    names = _run_names([folder for folder, _ in results])
+    return {
+        "format": 1,
+        "psgnn": __version__,
+        "runs": [
+            {"name": name, **_summarise_run(folder, result, limits, top, show_progress)}
+            for name, (folder, result) in zip(names, results, strict=True)
+        ],
+        "comparison": compared,
+    }
+
+
+def plain(value: Any) -> Any:
+    """The same with lists instead of arrays, for JSON."""
+    if isinstance(value, np.ndarray):
+        return value.tolist()
+    if isinstance(value, Mapping):
+        return {key: plain(each) for key, each in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [plain(each) for each in value]
+    return value
+
+
+def _run_names(folders: list[Path]) -> list[str]:
+    """The names of the folders, or their paths where two have the same name."""
+    names = [folder.resolve().name for folder in folders]
+    listed = names if len(set(names)) == len(names) else [str(folder) for folder in folders]
+    return [shown_name(name, 80) for name in listed]
+
+
+def _summarise_run(
+    folder: Path, result: Result, limits: Limits, top: int, show_progress: bool
+) -> dict[str, Any]:
+    record, union = result.record, result.view.union
+    task = record.get("task")
+    about: dict[str, Any] = task if isinstance(task, dict) else {}
+    history = _history(folder, result)
+    held_out = read_held_out(folder, union)
+    classes = None if held_out is None or held_out.classes is None else held_out.classes.numpy()
+    final = final_units(result)
+    found = predictions(result, top, classes, show_progress=show_progress)
+    config = result.model.config
+    embeddings = result.embed(show_progress=show_progress)
+    places, shares = map_of(embeddings)
+    drawn = _drawn(result, final, limits, found["pairs"], classes, places, show_progress)
+    return {
+        "model": config.name,
+        "preset": config.preset,
+        "task": config.task,
+        "negatives": about.get("negatives"),
+        "split": about.get("split"),
+        "seed": record.get("seed"),
+        "graphs": union.num_graphs,
+        "nodes": union.num_nodes,
+        "edges": union.adjacency.num_edges,
+        "val": result.val,
+        "test": result.test,
+        "embedding_test": result.embedding_test,
+        "best_epoch": record.get("best_epoch"),
+        "epochs_run": record.get("epochs_run"),
+        "seconds": record.get("seconds"),
+        "peak_memory_mb": record.get("peak_memory_mb"),
+        "history": history,
+        "anchors": describe(result, final, show_progress=show_progress),
+        "drawn": drawn,
+        "variance": shares,
+        "scores": score_histogram(result, held_out),
+        "rules": compare_rules(result, held_out, embeddings, show_progress=show_progress),
+        "predictions": found["rows"],
+        "settings": config.model_dump(),
+        "versions": record.get("versions", {}),
+        "command": _command(result, about.get("negatives")),
+    }
+
+
+def _drawn(
+    result: Result,
+    final: list[list[Unit]],
+    limits: Limits,
+    predicted: IntArray,
+    classes: IntArray | None,
+    places: Any,
+    show_progress: bool,
+) -> list[dict[str, Any]]:
+    """The first graphs as they are drawn, with their part of the map."""
+    union = result.view.union
+    count = min(union.num_graphs, MOST_GRAPHS)
+    room = limits.of_each(count)
+    drawn = []
+    for g in progress(range(count), "drawing", show=show_progress):
+        first, last = int(union.ptr[g]), int(union.ptr[g + 1])
+        own = predicted[:, (predicted[0] >= first) & (predicted[0] < last)] - first
+        graph = draw_graph(
+            union.graph(g),
+            result.node_names[g],
+            steps_of(result, g, final[g]),
+            final[g],
+            room,
+            wanted=own.T.ravel(),
+            classes=None if classes is None else classes[first:last],
+        )
+        graph["map"] = places[first:last][graph["shown"]].T
+        place = {int(v): i for i, v in enumerate(graph["shown"])}
+        # Where the predicted pairs are drawn, by rank; -1 = not drawn.
+        graph["predicted"] = np.array(
+            [[place.get(int(v), -1) for v in ends] for ends in own], np.int64
+        ).reshape(2, -1)
+        graph["ranks"] = np.flatnonzero((predicted[0] >= first) & (predicted[0] < last)) + 1
+        drawn.append(graph)
+    return drawn
+
+
+def _history(folder: Path, result: Result) -> dict[str, list[float]]:
+    """The curves of training, by name; of very many validations some are left out."""
+    history = result.history
+    if len(history) > MOST_CURVE_POINTS:
+        kept = np.unique(np.linspace(0, len(history) - 1, MOST_CURVE_POINTS).astype(int))
+        history = [history[i] for i in kept]
+    names = [name for name in (history[0] if history else {}) if name != "anchors"]
+    try:
+        curves = {name: [float(entry[name]) for entry in history] for name in names}
+    except (KeyError, TypeError, ValueError):
+        raise InputError(f"{folder / 'record.json'} has a damaged history; train again") from None
+    if not all(math.isfinite(value) for curve in curves.values() for value in curve):
+        raise InputError(f"{folder / 'record.json'} has a history that is not of numbers; train again")
+    return curves
+
+
+def _command(result: Result, negatives: str | None) -> dict[str, Any]:
+    """What makes the run again: what was typed, or else the same settings with GRAPH for the graph."""
+    typed = result.record.get("command")
+    if isinstance(typed, str):
+        return {"text": typed, "typed": True}
+    config = result.model.config
+    words = [
+        "psgnn",
+        "train",
+        "GRAPH",
+        "--task",
+        config.task,
+        "--model",
+        config.name,
+        "--preset",
+        config.preset,
+    ]
+    words += ["--seed", str(config.seed), "--epochs", str(result.record.get("epochs"))]
+    if negatives not in (None, "uniform", "official"):
+        words += ["--negatives", str(negatives)]
+    usual = make_config(config.name, config.task, config.in_channels, config.preset, config.seed)
+    for key, value in config.model_dump().items():
+        if key not in IDENTITY and value != getattr(usual, key):
+            words += ["--option", f"{key}={json.dumps(value) if isinstance(value, bool) else value}"]
+    return {"text": shlex.join(words), "typed": False}
+
+
+def read_comparison(path: Path) -> dict[str, Any]:
+    """The rows of a file that ``psgnn compare --json`` wrote: name, kind, mean and spread of the AUC."""
+    try:
+        document = json.loads(path.read_text(encoding="utf-8"))
+        rows = [
+            {
+                "name": shown_name(str(row["name"]), 60),
+                "kind": shown_name(str(row["kind"]), 20),
+                "auc": _number(row["auc_mean"]),
+                "sd": None if row["auc_sd"] is None else _number(row["auc_sd"]),
+                "ap": _number(row["ap_mean"]) if "ap_mean" in row else None,
+                "seconds": _number(row["seconds"]),
+            }
+            for row in document["rows"][:MOST_COMPARED]
+        ]
+        about = {key: shown_name(str(document[key]), 120) for key in ("graph", "task")}
+        return {**about, "splits": len(document["seeds"]), "rows": rows}
+    except OSError as error:
+        raise InputError(f"cannot read {path}: {error.strerror or error}") from None
+    except (ValueError, KeyError, TypeError) as error:
+        reason = " ".join(str(error).split())[:80]
+        raise InputError(
+            f"{path} is not what psgnn compare --json prints ({reason}); make it again"
+        ) from None
+
+
+def _number(value: Any) -> float:
+    number = float(value)
+    if not math.isfinite(number):
+        raise ValueError(f"{value} is not a number")
+    return number

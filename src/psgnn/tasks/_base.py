@@ -1,0 +1,212 @@
+"""What all tasks share: the visible graphs, the splits of pairs, their digest, and checks of arguments."""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from copy import copy
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, ClassVar, Self
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch_geometric.data import Data
+
+from psgnn.errors import InputError, check_integer
+from psgnn.graph._graph import GraphBatch, IntArray, check_names, make_data
+from psgnn.graph._sampling import Pool, distinct_integers, running_total
+
+log = logging.getLogger(__name__)
+
+# The visible graphs have these and nothing else of the input: another attribute could hold hidden edges.
+KEPT_ATTRIBUTES = ("x", "y", "node_names")
+
+MAKES_DATA = "psgnn.read_graph makes Data of files, networkx graphs and SciPy matrices"
+
+# Streams of random numbers. None is 0, because default_rng([seed, 0, 0]) is default_rng(seed), which
+# callers may use for draws of their own.
+POSITIVES, NEGATIVES, FOLDS, GRAPHS = 1, 2, 3, 4
+
+
+@dataclass(frozen=True, eq=False)
+class Split:
+    """Labelled pairs: all positives, then all negatives, each graph by graph (shuffle before batching).
+
+    ``pairs`` int64 ``[2, P]`` with ``u < v``, ids in the disjoint union; ``labels`` float32 ``[P]``, 1 or
+    0; ``graph_ids`` int64 ``[P]``, of one graph a single zero that is repeated (``clone`` it to write to it).
+    """
+
+    pairs: torch.Tensor
+    labels: torch.Tensor
+    graph_ids: torch.Tensor
+
+
+class Task(ABC):
+    """The visible graphs and the three splits: what all tasks share.
+
+    ``kept`` and ``dropped`` are the places, in the input, of the graphs that can and cannot be split;
+    ``headline`` is the metric of :func:`psgnn.tasks._metrics.evaluate` that results on the task are known by;
+    ``negatives`` is the rule by which negatives were drawn, or ``"official"``.
+    """
+
+    name: ClassVar[str]
+    headline: ClassVar[str] = "auc"
+    negatives: str = "uniform"
+    union: GraphBatch
+    train: Split
+    val: Split
+    test: Split
+
+    def __init__(
+        self, graphs: Sequence[Data], seed: int, usable: npt.NDArray[np.bool_], problem: Callable[[int], str]
+    ) -> None:
+        self.kept: list[int] = np.flatnonzero(usable).tolist()
+        self.dropped: list[int] = np.flatnonzero(~usable).tolist()
+        if self.dropped:
+            first = self.dropped[0]
+            if len(graphs) == 1:
+                raise InputError(f"the graph cannot be split: {problem(first)}")
+            if not self.kept:
+                raise InputError(f"none of the {len(graphs)} graphs can be split, graph 0: {problem(first)}")
+            counts = (len(self.dropped), len(graphs))
+            log.info("left out %d of %d graphs, such as graph %d: %s", *counts, first, problem(first))
+        self._seed = int(seed)
+        self._attributes: list[dict[str, Any]] = [
+            {key: graphs[place][key] for key in KEPT_ATTRIBUTES if key in graphs[place]}
+            for place in self.kept
+        ]
+
+    @property
+    def ptr(self) -> IntArray:
+        """Graph ``g`` owns the nodes ``ptr[g]:ptr[g + 1]`` of the disjoint union."""
+        return self.union.ptr
+
+    @cached_property
+    def graphs(self) -> list[Data]:
+        """What the model may see; held-out edges are gone."""
+        return [make_data(self.union.graph(g), **own) for g, own in enumerate(self._attributes)]
+
+    @cached_property
+    def digest(self) -> str:
+        """SHA-256 of the splits and the visible edges: equal digests mean the same pairs on the same graphs."""
+        adjacency = self.union.adjacency
+        arrays: list[npt.NDArray[Any]] = [self.ptr, adjacency.indptr, adjacency.indices]
+        for split in (self.train, self.val, self.test):
+            arrays += [split.pairs.numpy(), split.labels.numpy()]
+        sha = hashlib.sha256(self.name.encode())
+        for array in arrays:
+            sha.update(f"{array.dtype.str}{array.shape}".encode())
+            sha.update(np.ascontiguousarray(array).data)
+        return sha.hexdigest()
+
+    def blind(self) -> Self:
+        """A copy for whoever may look at the validation pairs alone; they stand for those of test."""
+        other = copy(self)
+        other.test = self.val
+        return other
+
+    @abstractmethod
+    def true_labels(self, pairs: torch.Tensor) -> torch.Tensor:
+        """1 for the pairs ``[2, P]``, ``u < v``, that are positives by the data, else 0, as float32 ``[P]``.
+
+        A split says the same but for the negatives ``"pgnn-released"``, which are positives in part.
+        """
+
+    def __repr__(self) -> str:
+        sizes = ", ".join(f"{part}={getattr(self, part).labels.numel()}" for part in ("train", "val", "test"))
+        return f"{type(self).__name__}(graphs={len(self.kept)}, nodes={self.union.num_nodes}, {sizes})"
+
+    def _rng(self, stream: int, place: int) -> np.random.Generator:
+        return np.random.default_rng([self._seed, stream, place])
+
+    def _draw(self, pool: Pool, counts: IntArray, stream: int) -> list[IntArray]:
+        """Distinct uniform pairs of a pool for train, val and test, ``counts [G, 3]`` of every graph."""
+        starts = running_total(pool.sizes)
+        parts: list[list[IntArray]] = [[], [], []]
+        for g, place in enumerate(self.kept):
+            ranks = distinct_integers(int(pool.sizes[g]), int(counts[g].sum()), self._rng(stream, place))
+            for part, piece in zip(parts, np.split(ranks, np.cumsum(counts[g])[:-1]), strict=True):
+                piece.sort()  # to look up sorted ranks is several times faster
+                part.append(piece + starts[g])
+        return [pool.unrank(np.concatenate(part)) for part in parts]
+
+    def _draw_anew(self, pools: Sequence[Pool], counts: IntArray, stream: int) -> list[IntArray]:
+        """Independent uniform pairs, each of the three parts from a pool of its own: a pair can be met again."""
+        rngs = [self._rng(stream, place) for place in self.kept]
+        parts = []
+        for pool, wanted in zip(pools, counts.T, strict=True):
+            ranks = [
+                np.sort(rng.integers(size, size=count)) + start
+                for rng, size, count, start in zip(
+                    rngs, pool.sizes, wanted, running_total(pool.sizes)[:-1], strict=True
+                )
+            ]
+            parts.append(pool.unrank(np.concatenate(ranks)))
+        return parts
+
+    def _set_splits(self, positives: Sequence[IntArray], negatives: Sequence[IntArray]) -> None:
+        """Make the splits of the pairs ``[2, P]`` of train, val and test, each graph by graph."""
+        self.train, self.val, self.test = (
+            Split(
+                torch.from_numpy(np.concatenate([linked, unlinked], axis=1)),
+                torch.from_numpy(
+                    np.repeat(np.array([1, 0], np.float32), [linked.shape[1], unlinked.shape[1]])
+                ),
+                self._graph_ids(linked[0], unlinked[0]),
+            )
+            for linked, unlinked in zip(positives, negatives, strict=True)
+        )
+
+    def _graph_ids(self, *nodes: IntArray) -> torch.Tensor:
+        if self.union.num_graphs == 1:
+            return torch.zeros(1, dtype=torch.long).expand(sum(some.size for some in nodes))
+        return torch.from_numpy(self.union.graph_of[np.concatenate(nodes)])
+
+
+def divide(totals: IntArray, val: float, test: float) -> IntArray:
+    """Train, val and test counts ``[*, 3]`` of totals of 3 or more; each is at least 1."""
+    val_counts = np.clip(np.rint(val * totals).astype(np.int64), 1, totals - 2)
+    test_counts = np.clip(np.rint(test * totals).astype(np.int64), 1, totals - val_counts - 1)
+    return np.stack([totals - val_counts - test_counts, val_counts, test_counts], axis=1)
+
+
+def check_shares(val: float, test: float) -> None:
+    """Complain about shares of val and test that leave a split empty."""
+    for option, share in (("val", val), ("test", test)):
+        if not isinstance(share, (int, float, np.floating)) or not 0 < share < 1:
+            raise InputError(f"{option}={share!r} is not a share between 0 and 1; 0.1 is usual")
+    if val + test >= 1:
+        raise InputError(f"val={val} and test={test} leave nothing for training; make them smaller")
+
+
+def checked_graphs(graphs: Data | Sequence[Data], seed: int) -> list[Data]:
+    """The graphs as a list, once they and the seed are found to be usable."""
+    check_integer("seed", seed, 0)
+    if isinstance(graphs, Data):
+        graphs = [graphs]
+    elif not isinstance(graphs, (list, tuple)):
+        raise InputError(f"pass Data or a list of them, found a {type(graphs).__name__}; {MAKES_DATA}")
+    if not graphs:
+        raise InputError("no graph was given; pass a torch_geometric Data or a list of them")
+    for place, graph in enumerate(graphs):
+        if not isinstance(graph, Data) or not isinstance(graph.edge_index, torch.Tensor):
+            raise InputError(f"graph {place} is a {type(graph).__name__} without edge_index; {MAKES_DATA}")
+        _check_attributes(graph)
+    return list(graphs)
+
+
+def _check_attributes(graph: Data) -> None:
+    """Complain about features and names that do not belong to the nodes one by one."""
+    count = int(graph.num_nodes or 0)
+    if "node_names" in graph and "reading" not in graph:  # `read_graph` has looked at them
+        check_names([str(name) for name in graph.node_names], count)
+    if graph.x is None:
+        return
+    if graph.x.size(0) != count:
+        raise InputError(f"x has {graph.x.size(0)} rows for {count} nodes; give each node one")
+    if not graph.x.isfinite().all():
+        raise InputError("x holds NaN or infinite numbers; replace them")

@@ -1,0 +1,170 @@
+"""What a training step sees: the graph, the pairs to score on it, their labels."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import torch
+
+from psgnn.graph._graph import IntArray
+from psgnn.models._config import ModelConfig
+from psgnn.positions._view import View
+from psgnn.tasks import LinkPrediction, Task
+
+MOST_STEP_PAIRS = 32_768
+MOST_STEPS = 1500
+# A fold of a large graph takes long to measure and much memory to keep, and its links are many: few folds are used, one
+# after the other.
+USED_FOLDS = 3
+
+
+@dataclass(frozen=True)
+class Part:
+    """Some of the graphs of a task: a view of them alone, and where in it the nodes of the task are, ``[N]``."""
+
+    graphs: IntArray
+    view: View
+    node: torch.Tensor
+
+
+class Batches:
+    """The batches of a training run of so many epochs. Each depends on its epoch and a generator alone.
+
+    In link prediction, if the settings ask for it, positives are those of a fold and the graph is without them; a view
+    of it is ``kept`` by fold, with all that was measured there. In pair classification on many graphs, where anchors
+    need not be those of all of them (``whole``), a step sees a part of the graphs, and parts take turns.
+    """
+
+    def __init__(
+        self, task: Task, view: View, config: ModelConfig, epochs: int, *, whole: bool = True
+    ) -> None:
+        self.task, self.view, self.config, self.epochs, self.whole = task, view, config, epochs, whole
+        self.hides = config.hide_positives and isinstance(task, LinkPrediction)
+        self.kept: dict[int, tuple[torch.Tensor, View]] = {}
+
+    def draw(self, epoch: int, rng: np.random.Generator) -> tuple[View, torch.Tensor, torch.Tensor]:
+        """The batch of an epoch: view, pairs ``[2, P]`` and labels ``[P]``."""
+        size = step_pairs(self.config, self.task)
+        if self.parts:
+            part = self.parts[epoch % len(self.parts)]
+            some = self._from_every_graph(size, rng, part.graphs)
+            return part.view, part.node[self.task.train.pairs[:, some]], self.task.train.labels[some]
+        whole = self.config.batch == "all" and size == self.task.train.labels.numel()
+        return self.pairs(epoch, rng, None if whole else size)
+
+    @property
+    def rounds(self) -> int:
+        """Steps until every positive has come once, where a step has all that are hidden together."""
+        return len(self.filled_folds) if self.hides else 1
+
+    def pairs(
+        self, epoch: int, rng: np.random.Generator, size: int | None
+    ) -> tuple[View, torch.Tensor, torch.Tensor]:
+        """The graph to see, the pairs to score on it (a random `size` of them, or all), their labels."""
+        split = self.task.train
+        if not isinstance(self.task, LinkPrediction):
+            if size is None:
+                return self.view, split.pairs, split.labels
+            some = self._from_every_graph(size, rng, self._trained_graphs)
+            return self.view, split.pairs[:, some], split.labels[some]
+        if self.hides:
+            # Deviates: the paper scores training edges on a graph that contains them.
+            positives, view = self.fold(self.fold_of_step(epoch))
+        else:
+            positives, view = self._positives, self.view
+        if size is not None:
+            count = max(size // (1 + self.config.negatives), 1)
+            positives = positives[:, torch.from_numpy(rng.integers(positives.size(1), size=count))]
+        if self.config.fresh_negatives or self.hides or size is not None:
+            negatives = self.task.sample_negatives(positives.size(1) * self.config.negatives, rng)
+        else:
+            negatives = split.pairs[:, split.labels == 0]
+        labels = torch.cat([torch.ones(positives.size(1)), torch.zeros(negatives.size(1))])
+        return view, torch.cat([positives, negatives], dim=1), labels
+
+    @cached_property
+    def _positives(self) -> torch.Tensor:
+        return self.task.train.pairs[:, self.task.train.labels == 1]
+
+    @cached_property
+    def parts(self) -> list[Part]:
+        """Parts of the graphs of about `step_nodes` nodes each, shuffled; none if one is all."""
+        most, graphs = self.config.step_nodes, self._trained_graphs
+        if self.whole or isinstance(self.task, LinkPrediction) or most == 0:
+            return []
+        count = min(math.ceil(self.view.union.sizes[graphs].sum() / most), graphs.size)
+        shuffled = np.random.default_rng(graphs.size).permutation(graphs)
+        return [self._part(np.sort(some)) for some in np.array_split(shuffled, count)] if count > 1 else []
+
+    def _part(self, graphs: IntArray) -> Part:
+        inside = torch.from_numpy(np.isin(self.view.union.graph_of, graphs))
+        return Part(graphs, self.view.only(graphs, inside), inside.cumsum(0) - 1)
+
+    @cached_property
+    def _pair_counts(self) -> IntArray:
+        return torch.bincount(self.task.train.graph_ids).numpy()
+
+    @cached_property
+    def _trained_graphs(self) -> IntArray:
+        return np.flatnonzero(self._pair_counts)
+
+    def _from_every_graph(self, size: int, rng: np.random.Generator, graphs: IntArray) -> torch.Tensor:
+        """Places of random training pairs, as many from each graph: AUC is the mean over the graphs."""
+        counts = self._pair_counts
+        graph = rng.choice(graphs, size)
+        within = (rng.random(size) * counts[graph]).astype(np.int64)
+        return self._by_graph[torch.from_numpy((np.cumsum(counts) - counts)[graph] + within)]
+
+    @cached_property
+    def _by_graph(self) -> torch.Tensor:
+        return self.task.train.graph_ids.argsort(stable=True)
+
+    @cached_property
+    def filled_folds(self) -> list[int]:
+        """Folds with something to predict; of few training edges, some have nothing."""
+        assert isinstance(self.task, LinkPrediction)
+        wanted = range(USED_FOLDS if self.large else self.task.folds)
+        return [f for f in wanted if self.task.fold(f).positives.numel()]
+
+    @property
+    def large(self) -> bool:
+        """Whether the graph is so large that memory and time are saved."""
+        return self.view.union.large
+
+    def fold_of_step(self, step: int) -> int:
+        """Folds take turns; those of a large graph have their part of training each."""
+        folds = self.filled_folds
+        return folds[
+            min(step * len(folds) // self.epochs, len(folds) - 1) if self.large else step % len(folds)
+        ]
+
+    def fold(self, f: int) -> tuple[torch.Tensor, View]:
+        """The positives of a fold, and the view without them."""
+        assert isinstance(self.task, LinkPrediction)
+        if f not in self.kept:
+            if self.large:
+                for _, view in self.kept.values():
+                    view.forget()
+                self.kept.clear()
+            fold = self.task.fold(f)
+            self.kept[f] = fold.positives, self.view.without(fold.union)
+        return self.kept[f]
+
+
+def step_pairs(config: ModelConfig, task: Task) -> int:
+    """How many training pairs a step has. The more there are to learn from, the more of them."""
+    count = task.train.labels.numel()
+    if config.batch == "all":
+        return min(count, MOST_STEP_PAIRS)
+    return min(max(count // 50, 256), 2048) if config.batch == "auto" else config.batch
+
+
+def number_of_steps(config: ModelConfig, task: Task) -> int:
+    """The epochs of the settings, or more where so many small steps would not see all the training pairs."""
+    if config.batch == "all" or task.union.large:
+        return config.epochs
+    passes = math.ceil(config.passes * task.train.labels.numel() / step_pairs(config, task))
+    return max(config.epochs, min(passes, MOST_STEPS))

@@ -1,0 +1,154 @@
+"""Where a training run stands, in memory and on disk: what an interrupted run is resumed from."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from psgnn.errors import InputError
+from psgnn.graph._read import TEMPORARY
+from psgnn.positions._choices import AnyChoice, choice_of, choice_tensors
+from psgnn.training import _runs as runs
+from psgnn.training._heldout import HELD_OUT
+
+RUN_FILES = (runs.RECORD, runs.STATE, runs.CONFIG, runs.WEIGHTS, runs.GRAPH, HELD_OUT)
+DATA = ("split", "graph")  # digests, in the identity of a run
+NUMBERS = ("epoch", "best_epoch", "improved_epoch", "best_value", "loss", "seconds")
+
+
+@dataclass
+class State:
+    """All that resuming needs beside model and optimizer, since every epoch draws from a random stream of its own."""
+
+    epoch: int = 0
+    best_epoch: int = -1
+    improved_epoch: int = 0
+    best_value: float = -1.0
+    loss: float = 0.0  # of the last epoch
+    best_weights: dict[str, torch.Tensor] = field(default_factory=dict)
+    best_choice: AnyChoice | None = None
+    average: dict[str, torch.Tensor] = field(default_factory=dict)
+    history: list[dict[str, Any]] = field(default_factory=list)
+    seconds: float = 0.0
+
+
+def open_run(
+    folder: Path,
+    identity: dict[str, Any],
+    model: torch.nn.Module,
+    optimizer: torch.optim.Optimizer,
+    *,
+    beside: bool = False,
+    otherwise: str = "choose another --out or pass --force to replace it",
+) -> State:
+    """A new run, or the state of one that was interrupted; its `identity` has to be equal to be resumed.
+
+    What can be done `otherwise` is told where it is not. ``beside``: a new one may lie beside other files.
+    """
+    runs.check_folder(folder)
+    recorded = (folder / runs.RECORD).exists()
+    if recorded and _holds_run(folder):
+        raise InputError(f"{folder} holds a finished run; {otherwise}")
+    if not (folder / runs.STATE).exists():
+        # Files of a run that was killed while it wrote them, before any checkpoint: it begins anew.
+        ours = not folder.exists() or all(_is_ours(path.name) for path in folder.iterdir())
+        if recorded or not (ours or beside):
+            raise InputError(f"{folder} is not empty and holds no run of psgnn; choose another --out")
+        folder.mkdir(parents=True, exist_ok=True)
+        return State()
+    tensors, metadata = runs.read_tensors(folder / runs.STATE)
+    if metadata.get("identity") != identity:
+        raise InputError(
+            f"{folder} holds an interrupted run of {_difference(metadata.get('identity'), identity)}; "
+            f"repeat its command to resume it, or {otherwise}"
+        )
+    return _load_state(tensors, metadata, model, optimizer)
+
+
+def _is_ours(name: str) -> bool:
+    """Whether a file of this name is a part of a run, or of one that was being written."""
+    return name in (*RUN_FILES, runs.LESSONS) or name.startswith(TEMPORARY)
+
+
+def _difference(before: Any, now: dict[str, Any]) -> str:
+    """What is not as it was, in words."""
+    if not isinstance(before, dict):
+        return "other settings"
+    old, new = ({**part, **part.get("config", {})} for part in (before, now))
+    changed = [key for key in new if key != "config" and old.get(key) != new[key]]
+    told = [f"{key} {old.get(key)} (now {new[key]})" for key in changed if key not in DATA]
+    data = ["other data"] if any(key in changed for key in DATA) else []
+    return " and ".join([*told[:3], *data]) or "other settings"
+
+
+def save_state(
+    folder: Path,
+    state: State,
+    identity: dict[str, Any],
+    model: torch.nn.Module,
+    optimizer: torch.optim.Optimizer,
+) -> None:
+    """Write everything that `open_run` needs to go on."""
+    tensors = {f"model.{key}": value for key, value in model.state_dict().items()}
+    tensors |= {f"best.{key}": value for key, value in state.best_weights.items()}
+    tensors |= {f"average.{key}": value for key, value in state.average.items()}
+    tensors |= choice_tensors(state.best_choice)
+    for index, slots in optimizer.state_dict()["state"].items():
+        tensors |= {f"optimizer.{index}.{slot}": torch.as_tensor(value) for slot, value in slots.items()}
+    numbers = {key: getattr(state, key) for key in NUMBERS}
+    runs.write_tensors(
+        folder / runs.STATE, tensors, identity=identity, numbers=numbers, history=state.history
+    )
+
+
+def _load_state(
+    tensors: dict[str, torch.Tensor],
+    metadata: dict[str, Any],
+    model: torch.nn.Module,
+    optimizer: torch.optim.Optimizer,
+) -> State:
+    def part(prefix: str, where: torch.device | None = None) -> dict[str, torch.Tensor]:
+        found = {key[len(prefix) :]: value for key, value in tensors.items() if key.startswith(prefix)}
+        return found if where is None else {key: value.to(where) for key, value in found.items()}
+
+    where = next(model.parameters()).device
+    model.load_state_dict(part("model.", where))
+    slots: dict[int, dict[str, torch.Tensor]] = {}
+    for key, value in part("optimizer.").items():
+        index, slot = key.split(".", 1)
+        slots.setdefault(int(index), {})[slot] = value
+    optimizer.load_state_dict({**optimizer.state_dict(), "state": slots})
+    return State(
+        **metadata["numbers"],
+        history=metadata["history"],
+        best_weights=part("best.", where),
+        average=part("average.", where),
+        best_choice=choice_of(tensors),
+    )
+
+
+def remove_run(folder: Path) -> bool:
+    """Remove the files of a run, and nothing else; whether there was one. An empty folder stays.
+
+    Where other files lie beside them and nothing says that it is a run, files with the names of a run's are not ours.
+    """
+    runs.check_folder(folder)
+    found = list(folder.iterdir()) if folder.exists() else []
+    if not _holds_run(folder) and not all(_is_ours(path.name) for path in found):
+        return False
+    for path in found:
+        if path.name in RUN_FILES or path.name.startswith(TEMPORARY):
+            path.unlink()
+    return bool(found)
+
+
+def _holds_run(folder: Path) -> bool:
+    if (folder / runs.STATE).is_file():
+        return True
+    try:
+        return bool(runs.read_record(folder))
+    except InputError:
+        return False

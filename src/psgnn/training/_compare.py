@@ -1,0 +1,294 @@
+"""Models, training-free rules and peers side by side, on the same splits.
+
+::
+
+    task = make_task(graphs, "link", seed=0)
+    measure(Method("psgnn", "model"), task, seed=0)["test"]["auc"]
+    compare(graphs, "link", models=["psgnn", "psgnn/paper"], peers=["node2vec"], seeds=10)
+"""
+
+from __future__ import annotations
+
+import inspect
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+import torch
+
+from psgnn.console import Bar
+from psgnn.errors import InputError, unknown_name
+from psgnn.models import MODELS, PRESETS, build_model
+from psgnn.models._config import ABLATIONS
+from psgnn.models._weights import WEIGHTS
+from psgnn.positions._view import View
+from psgnn.scoring import HEURISTICS, score_pairs
+from psgnn.tasks import LinkPrediction, PairClassification, Task, link_task
+from psgnn.tasks._metrics import evaluate
+from psgnn.training import fit
+from psgnn.training._peers import PEERS, Scorer
+from psgnn.training._results import Result, names_of
+from psgnn.training._zeroshot import pretrained
+
+if TYPE_CHECKING:
+    from torch_geometric.data import Data
+
+TASKS: dict[str, type[LinkPrediction] | type[PairClassification]] = {
+    "link": LinkPrediction,
+    "pair": PairClassification,
+}
+# The oracle goes by the truth: its AUC is 1, but for negatives that are positives (`psgnn.tasks.ceiling`).
+REGISTRIES: dict[str, Iterable[str]] = {
+    "model": MODELS,
+    "pretrained": WEIGHTS,
+    "rule": HEURISTICS,
+    "peer": PEERS,
+    "oracle": ("ceiling",),
+}
+
+
+@dataclass(frozen=True)
+class Method:
+    """A way to score pairs: a model under a preset, pretrained weights, a training-free rule, a peer, or the oracle.
+
+    ``options`` change the settings of a model, or say whether pretrained weights are ``strict``. ``label`` is its name
+    in tables.
+    """
+
+    name: str
+    kind: Literal["model", "pretrained", "rule", "peer", "oracle"]
+    preset: str = "best"
+    options: Mapping[str, Any] = field(default_factory=dict, hash=False)
+    label: str | None = None
+
+    def __post_init__(self) -> None:
+        if self.kind not in REGISTRIES:
+            raise unknown_name("kind of method", self.kind, REGISTRIES)
+        if self.name not in REGISTRIES[self.kind]:
+            raise unknown_name(self.kind, self.name, REGISTRIES[self.kind])
+        if self.kind == "model" and self.preset not in PRESETS:
+            raise unknown_name("preset", self.preset, PRESETS)
+        if self.kind == "pretrained" and self.options.keys() - {"strict"}:
+            raise InputError(f"pretrained weights have the option strict, found {self.options}")
+        if self.kind not in ("model", "pretrained") and self.options:
+            raise InputError(f"the {self.kind} {self.name} has no options, found {', '.join(self.options)}")
+
+    @property
+    def title(self) -> str:
+        """The label, or the name with the preset where that is not ``best``."""
+        plain = self.kind != "model" or self.preset == "best"
+        return self.label or (self.name if plain else f"{self.name}/{self.preset}")
+
+
+def make_task(
+    graphs: Sequence[Data], name: str, seed: int, **options: Any
+) -> LinkPrediction | PairClassification:
+    """The task of that name; a graph that comes with an official split of its links gets that one.
+
+    ``options`` are those of the task's class, such as ``negatives`` or ``max_pairs``.
+    """
+    if name not in TASKS:
+        raise unknown_name("task", name, TASKS)
+    valid = inspect.signature(TASKS[name]).parameters.keys() - {"graphs", "seed"}
+    for option in options:
+        if option not in valid:
+            raise unknown_name(f"option of the {name} task", option, valid)
+    if name == "link":
+        return link_task(graphs, seed, **options)
+    return PairClassification(graphs, seed=seed, **options)
+
+
+def parse_models(text: str) -> list[str]:
+    """``all``, ``none``, or names with commas between them: ``psgnn,psgnn/paper,node2vec``."""
+    if text in ("all", "none"):
+        return list(MODELS) if text == "all" else []
+    names = [name.strip() for name in text.split(",")]
+    for name in names:
+        _method(name, "best")
+    return names
+
+
+def _method(name: str, preset: str) -> Method:
+    """The model, model/preset or peer of that name."""
+    if name in PEERS:
+        return Method(name, "peer")
+    model, slash, own = name.partition("/")
+    if model not in MODELS:
+        raise unknown_name("model", name, [*MODELS, *PEERS, "all", "none"])
+    return Method(model, "model", own if slash else preset, label=name)
+
+
+def ablations() -> list[Method]:
+    """``psgnn`` under ``best``, and the same without each of its parts."""
+    parts = [Method("psgnn", "model", options=options, label=label) for label, options in ABLATIONS.items()]
+    return [Method("psgnn", "model"), *parts]
+
+
+def measure(
+    method: Method,
+    task: Task,
+    seed: int,
+    *,
+    epochs: int | None = None,
+    trace: bool = False,
+    scorer: Scorer | None = None,
+) -> dict[str, Any]:
+    """Metrics of one method on one task.
+
+    ``test`` and ``val`` are what `evaluate` gives, ``seconds`` is the time for learning and scoring. A model adds
+    ``best_epoch``, ``epochs_run``, ``embedding`` (the test metrics of its embeddings alone, or None) and, where it has
+    anchors, ``picking_seconds``: the time that it takes to choose them once; with ``trace`` also the ``history`` of
+    training and the ``anchors`` of each graph. A ``scorer`` stands in for the method's own, unless that is a model.
+    """
+    start = time.perf_counter()
+    if method.kind == "model":
+        model = build_model(method.name, task, method.preset, seed, **method.options)
+        result = fit(model, task, epochs=epochs, seed=seed)
+        found: dict[str, Any] = {
+            "test": result.test,
+            "val": result.val,
+            "best_epoch": result.record["best_epoch"],
+            "epochs_run": result.record["epochs_run"],
+            "embedding": result.embedding_test,
+        }
+        if trace:
+            found |= {"history": result.history, "anchors": result.anchors}
+        seconds = time.perf_counter() - start
+        return {**found, **_picking_time(result), "seconds": seconds}
+    # In one call, because some rules prepare the whole graph before the first pair.
+    pairs = torch.cat([task.val.pairs, task.test.pairs], dim=1)
+    scores = (scorer or _scorer(method, task, seed))(pairs)
+    size = task.val.labels.numel()
+    found = {"test": evaluate(task.test, scores[size:]), "val": evaluate(task.val, scores[:size])}
+    return {**found, "seconds": time.perf_counter() - start}
+
+
+def _picking_time(result: Result) -> dict[str, float]:
+    """The time to choose anchors on a view of the graph on which nothing has been measured yet."""
+    if result.choice is None:
+        return {}
+    view = View(result.view.union, result.view.x)
+    start = time.perf_counter()
+    with torch.no_grad():
+        result.model.pick(view)
+    return {"picking_seconds": time.perf_counter() - start}
+
+
+def _scorer(method: Method, task: Task, seed: int) -> Scorer:
+    if method.kind == "oracle":
+        return task.true_labels
+    if method.kind == "peer":
+        return PEERS[method.name](task, seed)
+    if method.kind == "pretrained":
+        return _pretrained(method.name, method.options, task).score
+    return lambda pairs: torch.from_numpy(score_pairs(method.name, task.union, pairs.numpy(), seed))
+
+
+def _pretrained(name: str, options: Mapping[str, Any], task: Task) -> Result:
+    """Pretrained weights on the visible graph."""
+    strict = options.get("strict", False)
+    return pretrained(name).on_union(task.union, names_of(task.graphs), strict=strict)
+
+
+class InterruptedComparison(KeyboardInterrupt):
+    """Someone pressed Ctrl-C; ``rows`` are as `compare` gives them, of what was measured until then."""
+
+    def __init__(self, rows: list[dict[str, Any]]) -> None:
+        super().__init__()
+        self.rows = rows
+
+
+def compare(
+    graphs: Sequence[Data],
+    task: str,
+    *,
+    models: Sequence[str | Method] = (),
+    peers: Sequence[str] = (),
+    rules: Sequence[str] = tuple(HEURISTICS),
+    ablate: bool = False,
+    preset: str = "best",
+    seeds: int = 3,
+    first_seed: int = 0,
+    epochs: int | None = None,
+    task_options: Mapping[str, Any] | None = None,
+    records: bool = False,
+    show_progress: bool = False,
+) -> list[dict[str, Any]]:
+    """Test metrics of methods over the splits of the seeds ``first_seed .. first_seed + seeds - 1``.
+
+    Each row holds ``name``, ``kind``, the mean ``seconds`` for one split, and for each metric the list of its
+    values, one a seed, with ``<metric>_mean`` and ``<metric>_sd``. The best AUC comes first.
+
+    Args:
+        graphs: what the tasks are made of.
+        task: ``link`` or ``pair``.
+        models: names of models, with or without a preset (``psgnn/paper``), names of peers, or methods.
+        peers: names of peers.
+        rules: names of training-free rules; all of them by default.
+        ablate: compare ``psgnn`` with itself without each of its parts, and with nothing else.
+        preset: of the models that are named without one.
+        seeds: number of splits.
+        first_seed: of the first split.
+        epochs: at most so many for every model; each model's own setting if None.
+        task_options: such as ``{"negatives": "degree"}``.
+        records: add to every row what `measure` gave for each seed, as ``records``.
+        show_progress: show a bar with the time left.
+
+    Ctrl-C raises an `InterruptedComparison`, which has the rows of what was measured until then.
+    """
+    if seeds < 1:
+        raise InputError(f"seeds must be 1 or more, found {seeds}")
+    if ablate:
+        methods = ablations()
+    else:
+        methods = [name if isinstance(name, Method) else _method(name, preset) for name in models]
+        methods += [Method(name, "peer") for name in peers] + [Method(name, "rule") for name in rules]
+    # What is quick comes first: a peer that is not installed is found out before hours of training.
+    methods.sort(key=lambda method: ("oracle", "rule", "pretrained", "peer", "model").index(method.kind))
+    by_title = _by_title(methods)
+    measured: dict[str, list[dict[str, Any]]] = {title: [] for title in by_title}
+
+    def rows() -> list[dict[str, Any]]:
+        found = [
+            {
+                "name": title,
+                "kind": by_title[title].kind,
+                **_summary(runs),
+                **({"records": runs} if records else {}),
+            }
+            for title, runs in measured.items()
+            if runs
+        ]
+        return sorted(found, key=lambda row: -float(row["auc_mean"]))
+
+    try:
+        with Bar("comparing", seeds * len(by_title), show=show_progress) as bar:
+            for seed in range(first_seed, first_seed + seeds):
+                split = make_task(graphs, task, seed, **(task_options or {}))
+                for title, method in by_title.items():
+                    bar.update(sum(map(len, measured.values())), f"{title}, split {seed}")
+                    measured[title].append({"seed": seed, **measure(method, split, seed, epochs=epochs)})
+    except KeyboardInterrupt:
+        raise InterruptedComparison(rows()) from None
+    return rows()
+
+
+def _by_title(methods: Sequence[Method]) -> dict[str, Method]:
+    """A method that is asked for twice has one row; two methods of one title are an error."""
+    found: dict[str, Method] = {}
+    for method in methods:
+        if found.setdefault(method.title, method) != method:
+            raise InputError(f"two methods have the name '{method.title}'; give one of them another label")
+    return found
+
+
+def _summary(runs: list[dict[str, Any]]) -> dict[str, Any]:
+    summary: dict[str, Any] = {"seconds": float(np.mean([run["seconds"] for run in runs]))}
+    for metric in runs[0]["test"]:
+        values = [float(run["test"][metric]) for run in runs]
+        summary[metric] = values
+        summary[f"{metric}_mean"] = float(np.mean(values))
+        summary[f"{metric}_sd"] = float(np.std(values, ddof=1)) if len(values) > 1 else None
+    return summary

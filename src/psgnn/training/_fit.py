@@ -1,0 +1,395 @@
+"""One readable loop: fit a model, keep the best epoch by validation, read the test pairs once."""
+
+from __future__ import annotations
+
+import logging
+import resource
+import time
+from collections.abc import Iterable, Sequence
+from contextlib import ExitStack
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from psgnn.console import Bar
+from psgnn.errors import InputError, check_integer
+from psgnn.models._boosted import Evidence, LearnedPicker
+from psgnn.models._models import PositionModel
+from psgnn.positions._choices import AnyChoice
+from psgnn.positions._team import Team, joined
+from psgnn.positions._view import View, features
+from psgnn.tasks import LinkPrediction, Split, Task
+from psgnn.tasks._metrics import METRICS, auc_standard_error, evaluate
+from psgnn.training import _runs as runs
+from psgnn.training._batches import USED_FOLDS, Batches, number_of_steps
+from psgnn.training._checkpoints import State, open_run, remove_run, save_state
+from psgnn.training._devices import fitting_threads, pick_device
+from psgnn.training._heldout import part_of, write_held_out
+from psgnn.training._optimization import move_average, one_cycle, score_function, seed_torch
+from psgnn.training._results import Result, load, names_of, save_run
+from psgnn.training._tensorboard import check_tensorboard, write_tensorboard
+
+__all__ = ["Result", "fit", "load", "remove_run"]
+
+log = logging.getLogger(__name__)
+
+CPU, ALONE = torch.device("cpu"), Team()
+CHECKPOINT_SECONDS = 20.0
+MOST_WATCHED_PAIRS = 20_000
+MOST_MEASURED_PAIRS, MOST_EMBEDDED_PAIRS = 400_000, 200_000  # of more, a random part says as much
+MOST_WATCHED_LARGE = 5000
+MOST_TRACED_ANCHORS = 1000
+
+
+def fit(
+    model: PositionModel,
+    task: Task,
+    *,
+    epochs: int | None = None,
+    seed: int = 0,
+    out: str | Path | None = None,
+    progress: bool = False,
+    tensorboard: str | Path | None = None,
+    command: str | None = None,
+    device: str = "cpu",
+    force: bool = False,
+) -> Result:
+    """Train a model on a task.
+
+    The weights and anchors of the epoch with the best validation AUC (or what else is the `headline` of the task) are
+    kept, training stops when `patience` epochs have brought no better one, and the test pairs are read once, at the
+    end. An epoch is one step: on a random `batch` of the training pairs, or on all of them (of more than
+    `MOST_STEP_PAIRS`, on so many).
+
+    Args:
+        model: from `build_model`; it is trained in place.
+        task: what it may see and is asked.
+        epochs: at most; if None the model's own setting, or enough for its `passes` over the training pairs.
+        seed: of everything that is random in training.
+        out: a folder for the run. An interrupted run in it is resumed, with the result it would have had; a
+            finished one is an error.
+        progress: show a bar with loss, validation AUC and time left.
+        tensorboard: a folder for TensorBoard's events.
+        command: what a person typed to train the model, for the record.
+        device: ``cpu``, ``cuda``, ``mps``, or ``auto`` for a GPU where there is one.
+        force: replace a run that is in the folder, once it is known that the new one can begin.
+
+    Under torchrun all processes of the job train one model (`psgnn.positions._team`); the first one writes.
+    """
+    folder = None if out is None else Path(out)
+    check_integer("seed", seed, 0)
+    if epochs is not None:
+        check_integer("epochs", epochs, 1)
+    if tensorboard is not None:
+        check_tensorboard(tensorboard)
+    where = pick_device(device)
+    with joined(where) as team, ExitStack() as held:
+        if folder is not None and team.leads:
+            held.enter_context(runs.alone_in(folder))
+        trainer = _Trainer(
+            model, task, epochs or number_of_steps(model.config, task), seed, command, where, team
+        )
+        state = trainer.open(folder, force=force) if folder is not None else State()
+        with fitting_threads(trainer.view.union.num_nodes):
+            trainer.run(state, folder, progress)
+            result = trainer.finish(state, folder)
+        if tensorboard is not None and team.leads:
+            write_tensorboard(tensorboard, result.history)
+    return result
+
+
+class _Trainer:
+    def __init__(
+        self,
+        model: PositionModel,
+        task: Task,
+        epochs: int,
+        seed: int,
+        command: str | None = None,
+        device: torch.device = CPU,
+        team: Team = ALONE,
+    ) -> None:
+        if model.config.in_channels != features(task.graphs).size(1):
+            raise InputError(
+                f"the model expects {model.config.in_channels} features, the task's graphs have "
+                f"{features(task.graphs).size(1)}; build the model for this task"
+            )
+        self.model, self.task, self.epochs, self.seed = model.to(device), task, epochs, seed
+        self.config, self.command, self.device, self.team = model.config, command, device, team
+        self.view = View(task.union, features(task.graphs).to(device), team)
+        self.objective = team.share(self._objective, model)
+        self.optimizer = torch.optim.AdamW(
+            model.parameters(),
+            lr=self.config.lr,
+            weight_decay=self.config.weight_decay,
+            fused=device.type == "cpu",
+        )
+        self.batches = Batches(task, self.view, self.config, epochs, whole=model.fixed_anchors)
+        if self.batches.large and team.leads:
+            log.info(
+                "a large graph: %d of the folds are used, %d validation pairs are watched, and metrics are those of "
+                "at most %d random pairs",
+                USED_FOLDS,
+                MOST_WATCHED_LARGE,
+                MOST_MEASURED_PAIRS,
+            )
+        # A training run looks at the validation pairs many times.
+        self.watched = part_of(
+            task.val, MOST_WATCHED_LARGE if self.batches.large else MOST_WATCHED_PAIRS, seed
+        )
+        if isinstance(model.picker, LearnedPicker):
+            model.picker.learn(
+                self.view, self._evidence(), _evidence(self.view, task.val.pairs, task.val.labels)
+            )
+        self.whole = True  # weights, their average and the number of the epoch belong together
+        model.eval()
+        # Anchors that training changes are picked too, so that a number of them that cannot be is known at once.
+        first = model.pick(self.view)
+        self.fixed = first if model.fixed_anchors else None
+
+    @cached_property
+    def _identity(self) -> dict[str, Any]:
+        """What has to be equal for a run to be resumed."""
+        return {
+            "config": self.config.model_dump(),
+            "split": self.task.digest,
+            "graph": runs.data_hash(self.view),
+            "folds": getattr(self.task, "folds", None),
+            "seed": self.seed,
+            "epochs": self.epochs,
+        }
+
+    def open(self, folder: Path, *, force: bool = False) -> State:
+        """The state of the run in the folder, or of a new one; the first process makes the folder."""
+        replaced = False
+        if not self.team.leads:
+            self.team.wait()
+        elif force:
+            replaced = remove_run(folder)
+        state = open_run(folder, self._identity, self.model, self.optimizer, beside=replaced)
+        if self.team.leads:
+            self.team.wait()
+        return state
+
+    def _save(self, folder: Path | None, state: State) -> None:
+        if folder is not None and self.team.leads:
+            save_state(folder, state, self._identity, self.model, self.optimizer)
+
+    def _evidence(self) -> list[Evidence]:
+        """Every training pair once, in the graph that hides it if need be, for anchors that are learnt beforehand."""
+        streams = (np.random.default_rng([self.seed, step, 1]) for step in range(self.batches.rounds))
+        return [_evidence(*self.batches.pairs(step, rng, None)) for step, rng in enumerate(streams)]
+
+    def run(self, state: State, folder: Path | None, progress: bool) -> None:
+        """Train until the last epoch or until patience ends."""
+        started = saved = time.perf_counter()
+        before = state.seconds
+        with torch.random.fork_rng(devices=[]), Bar("training", self.epochs, show=progress) as bar:
+            try:
+                if state.epoch == 0:
+                    self._calibrate()
+                self._validate_if_due(state, bar)
+                while state.epoch < self.epochs and not self._out_of_patience(state):
+                    self._step(state)
+                    state.seconds = before + time.perf_counter() - started
+                    self._validate_if_due(state, bar)
+                    if time.perf_counter() - saved > CHECKPOINT_SECONDS:
+                        self._save(folder, state)
+                        saved = time.perf_counter()
+            except (KeyboardInterrupt, RuntimeError) as error:
+                # Halfway through a change of the weights the last checkpoint stands.
+                if self.whole and (isinstance(error, KeyboardInterrupt) or self.team.size > 1):
+                    self._save(folder, state)
+                raise
+
+    def _calibrate(self) -> None:
+        seed_torch(self.seed, self.device)
+        self.model.train()
+        view, pairs, _ = self._batch(0, np.random.default_rng([self.seed, self.epochs]))
+        self.model.calibrate(view, self.fixed or self.model.pick(view), pairs)
+
+    def _out_of_patience(self, state: State) -> bool:
+        return state.epoch - state.improved_epoch >= self.config.patience
+
+    def _step(self, state: State) -> None:
+        """One epoch, whose end changes weights, average and number of the epoch together."""
+        state.loss = self._epoch(state.epoch)
+        state.epoch += 1
+        if self.config.average:
+            self._take_average(state)
+        self.whole = True
+
+    def _epoch(self, epoch: int) -> float:
+        """One step; its random numbers depend on the seed and the number of the epoch alone."""
+        stream = int(np.random.SeedSequence([self.seed, epoch]).generate_state(1, np.uint64)[0] >> 1)
+        seed_torch(stream, self.device)
+        generator = torch.Generator().manual_seed(stream ^ 1)
+        view, pairs, labels = self._batch(epoch, np.random.default_rng([self.seed, epoch]))
+        self.model.train()
+        for group in self.optimizer.param_groups:
+            group["lr"] = self.config.lr * (one_cycle(epoch / self.epochs) if self.config.one_cycle else 1.0)
+        objective, loss = self.objective(view, generator, 1 - epoch / self.epochs, pairs, labels)
+        self.optimizer.zero_grad(set_to_none=True)
+        objective.backward()  # type: ignore[no-untyped-call]
+        loss = self.team.mean(loss)
+        self.whole = False
+        self.optimizer.step()
+        return float(loss)
+
+    def _objective(
+        self,
+        view: View,
+        generator: torch.Generator,
+        exploration: float,
+        pairs: torch.Tensor,
+        labels: torch.Tensor,
+    ) -> tuple[torch.Tensor, torch.Tensor]:
+        """What a step makes smaller, of this process's part of the pairs, and the mean loss in it."""
+        own, weight = self.team.part_of_mean(labels.numel())
+        losses, log_probs = [], []
+        for choice in self._choices(view, generator, exploration):
+            losses.append(self.model.loss(view, choice, pairs[:, own], labels[own]) * weight)
+            log_probs.append(None if choice is None else choice.log_prob)
+        mean = torch.stack(losses).mean()
+        if log_probs[0] is None:
+            return mean, mean.detach()
+        return mean + score_function(losses, log_probs), mean.detach()
+
+    def _choices(
+        self, view: View, generator: torch.Generator, exploration: float
+    ) -> Sequence[AnyChoice | None]:
+        if self.fixed is not None:
+            return [self.fixed]
+        return self.model.explore(view, generator, exploration, self.config.samples)
+
+    def _batch(self, epoch: int, rng: np.random.Generator) -> tuple[View, torch.Tensor, torch.Tensor]:
+        view, pairs, labels = self.batches.draw(epoch, rng)
+        return view, pairs.to(self.device), labels.to(self.device)
+
+    def _validate_if_due(self, state: State, bar: Bar) -> None:
+        """Look at the validation pairs every some epochs, and after the last; a resumed run may have been about to."""
+        due = state.epoch % self.config.eval_every == 0 or state.epoch == self.epochs
+        if state.epoch == 0 or not due or (state.history and state.history[-1]["epoch"] == state.epoch):
+            return
+        self._validate(state)
+        bar.update(
+            state.epoch, f"loss {state.loss:.3f}, validation {self.task.headline} {state.best_value:.4f}"
+        )
+
+    @torch.no_grad()
+    def _validate(self, state: State) -> None:
+        weights = {key: value.detach().clone() for key, value in self.model.state_dict().items()}
+        try:
+            if state.average:
+                self.model.load_state_dict(state.average)
+            self.model.eval()
+            choice = self.fixed or self.model.pick(self.view)
+            metrics = self._measure(self.watched, choice, dict.fromkeys(["auc", "ap", self.task.headline]))
+            metrics = self.team.agree(metrics)
+            validated = {k: v.detach().clone() for k, v in self.model.state_dict().items()}
+        finally:  # whoever interrupts it finds the weights of training
+            self.model.load_state_dict(weights)
+        value = metrics[self.task.headline]
+        if value > state.best_value:
+            state.best_value, state.improved_epoch = value, state.epoch
+        # Of epochs that the validation pairs can hardly tell apart the latest: it has been trained for longer.
+        if value >= state.best_value - self._slack(state.best_value):
+            state.best_epoch, state.best_choice, state.best_weights = state.epoch, choice, validated
+        entry = {"epoch": state.epoch, "loss": state.loss, **metrics, **self._moving_anchors(choice)}
+        state.history.append(entry)
+
+    def _moving_anchors(self, choice: AnyChoice | None) -> dict[str, Any]:
+        """The anchors for the history, where training can change them and they are few."""
+        if choice is None or self.fixed is not None or choice.size > MOST_TRACED_ANCHORS:
+            return {}
+        return {"anchors": choice.listed()}
+
+    def _slack(self, value: float) -> float:
+        """How much worse than the best an epoch may be and still count as equal."""
+        if not self.config.tolerance or self.task.headline != "auc":
+            return 0.0
+        positives = int(self.watched.labels.sum())
+        error = auc_standard_error(value, positives, self.watched.labels.numel() - positives)
+        return self.config.tolerance * error
+
+    def _take_average(self, state: State) -> None:
+        """Move the running average of the weights, which is what is validated and kept, by one step."""
+        # The first steps count fully, or the average would remember the random start.
+        share = max(1 - self.config.average, 1 / (1 + state.epoch / 10))
+        move_average(state.average, self.model.state_dict(), share)
+
+    @torch.no_grad()
+    def _measure(
+        self, split: Split, choice: AnyChoice | None, metrics: Iterable[str] = METRICS
+    ) -> dict[str, float]:
+        self.model.eval()
+        scores = self.model.predict(self.view, choice, split.pairs.to(self.device))
+        return evaluate(split, scores.cpu().numpy(), tuple(metrics))
+
+    @torch.no_grad()
+    def _measure_embedding(self, choice: AnyChoice | None) -> dict[str, float] | None:
+        """How well the embeddings alone rank the test pairs, where scores rest on more."""
+        if self.model.embedding_decoder is None:
+            return None
+        test = part_of(self.task.test, MOST_EMBEDDED_PAIRS, self.seed)
+        scores = self.model.predict_embedded(self.view, choice, test.pairs.to(self.device))
+        return evaluate(test, scores.cpu().numpy())
+
+    def finish(self, state: State, folder: Path | None) -> Result:
+        """Go back to the best epoch and read the test pairs, once."""
+        self.model.load_state_dict(state.best_weights)
+        val, test = (
+            self._measure(part_of(split, MOST_MEASURED_PAIRS, self.seed), state.best_choice)
+            for split in (self.task.val, self.task.test)
+        )
+        embedding_test = self._measure_embedding(state.best_choice)
+        names = names_of(self.task.graphs)
+        result = Result(
+            self.model, self.view, state.best_choice, val, test, state.history, {}, names, embedding_test,
+            _hidden_links(self.task), numbers=tuple(self.task.kept) if self.task.dropped else (),
+        )  # fmt: skip
+        result.record.update(self._record(state, result))
+        if folder is not None and self.team.leads:
+            write_held_out(folder, self.task, self.seed)
+            save_run(folder, result)
+        self.team.wait()
+        return result
+
+    def _record(self, state: State, result: Result) -> dict[str, Any]:
+        return {
+            "command": self.command,
+            "seed": self.seed,
+            "epochs": self.epochs,
+            "epochs_run": state.epoch,
+            "best_epoch": state.best_epoch,
+            "val": result.val,
+            "test": result.test,
+            "embedding_test": result.embedding_test,
+            "history": state.history,
+            "anchors": result.anchors,
+            "graph_numbers": result.numbers,
+            "task": {
+                "name": self.task.name,
+                "negatives": self.task.negatives,
+                "split": self.task.digest,
+                "data": runs.data_hash(self.view),
+            },
+            "config": self.config.model_dump(),
+            "seconds": round(state.seconds, 3),
+            "peak_memory_mb": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024,
+            "versions": runs.versions(),
+        }
+
+
+def _hidden_links(task: Task) -> torch.Tensor:
+    """Links of the graphs that the model is not shown, ``[2, H]``."""
+    if not isinstance(task, LinkPrediction):
+        return torch.zeros(2, 0, dtype=torch.long)
+    return torch.cat([split.pairs[:, split.labels == 1] for split in (task.val, task.test)], dim=1)
+
+
+def _evidence(view: View, pairs: torch.Tensor, labels: torch.Tensor) -> Evidence:
+    return Evidence(view, pairs.numpy(), labels.double().numpy())

@@ -1,0 +1,99 @@
+"""What a run was asked, on disk: its validation and test pairs, and the classes of its nodes where they are known.
+
+RUN/heldout.safetensors. Models and weights do without it; a report shows scores and compares rules with it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import torch
+
+from psgnn.errors import InputError
+from psgnn.graph._graph import GraphBatch
+from psgnn.tasks import Split, Task
+from psgnn.training import _runs as runs
+
+HELD_OUT = "heldout.safetensors"
+MOST_KEPT_PAIRS = 500_000  # of a split; a few megabytes
+
+
+@dataclass(frozen=True, eq=False)
+class HeldOut:
+    """The pairs of ``val`` and ``test``, ``whole`` unless they are a random part, and ``classes`` int64 ``[N]``.
+
+    A node of unknown class has -1; ``classes`` is None where no class is known.
+    """
+
+    val: Split
+    test: Split
+    whole: bool
+    classes: torch.Tensor | None
+
+
+def part_of(split: Split, most: int, seed: int) -> Split:
+    """The split, or a random part of it."""
+    count = split.labels.numel()
+    if count <= most:
+        return split
+    some = torch.from_numpy(np.sort(np.random.default_rng(seed).choice(count, most, replace=False)))
+    return Split(split.pairs[:, some], split.labels[some], split.graph_ids[some])
+
+
+def write_held_out(folder: Path, task: Task, seed: int = 0) -> None:
+    """Write the pairs that the model is measured on, or a random part of very many."""
+    tensors: dict[str, torch.Tensor] = {}
+    for name, split in (("val", task.val), ("test", task.test)):
+        part = part_of(split, MOST_KEPT_PAIRS, seed)
+        tensors[f"{name}.pairs"] = part.pairs.int()
+        tensors[f"{name}.labels"] = part.labels.to(torch.uint8)
+    classes = _classes(task)
+    if classes is not None:
+        tensors["classes"] = classes
+    whole = max(task.val.labels.numel(), task.test.labels.numel()) <= MOST_KEPT_PAIRS
+    runs.write_tensors(folder / HELD_OUT, tensors, whole=whole)
+
+
+def read_held_out(folder: Path, union: GraphBatch) -> HeldOut | None:
+    """What `write_held_out` wrote for the run over this union; None if the run has none of it."""
+    path = folder / HELD_OUT
+    if not path.exists():
+        return None
+    tensors, metadata = runs.read_tensors(path)
+    try:
+        val, test = (_split(tensors, name, union) for name in ("val", "test"))
+        classes = tensors.get("classes")
+        if classes is not None and (classes.dtype != torch.int64 or classes.shape != (union.num_nodes,)):
+            raise ValueError(f"classes of the shape {list(classes.shape)}")
+    except (KeyError, ValueError) as error:
+        raise InputError(
+            f"{path} does not hold pairs of this run ({error}); train again or remove the file"
+        ) from None
+    return HeldOut(val, test, metadata.get("whole") is True, classes)
+
+
+def _split(tensors: dict[str, torch.Tensor], name: str, union: GraphBatch) -> Split:
+    pairs, labels = tensors[f"{name}.pairs"], tensors[f"{name}.labels"]
+    if pairs.dtype != torch.int32 or labels.dtype != torch.uint8 or labels.dim() != 1:
+        raise ValueError(f"{name} is of another type")
+    if pairs.shape != (2, labels.numel()) or not labels.numel():
+        raise ValueError(f"{name} has {list(pairs.shape)} pairs for {labels.numel()} labels")
+    if int(pairs.min()) < 0 or int(pairs.max()) >= union.num_nodes or int(labels.max()) > 1:
+        raise ValueError(f"{name} names a node or a label that there is not")
+    ids = torch.from_numpy(union.graph_of[pairs.numpy()])
+    if not torch.equal(ids[0], ids[1]):
+        raise ValueError(f"{name} has a pair across two graphs")
+    return Split(pairs.long(), labels.float(), ids[0])
+
+
+def _classes(task: Task) -> torch.Tensor | None:
+    """The classes of all nodes, where every graph has them."""
+    parts = [graph.y for graph in task.graphs]
+    if any(
+        y is None or y.is_floating_point() or y.numel() != graph.num_nodes
+        for y, graph in zip(parts, task.graphs, strict=True)
+    ):
+        return None
+    return torch.cat([y.reshape(-1) for y in parts]).long()

@@ -1,0 +1,262 @@
+"""Runs on disk: settings, record, weights and the visible graph, each file written atomically.
+
+RUN/config.toml            the settings of the model
+RUN/record.json            versions, hashes, history, anchors, metrics, times: all that is worth keeping
+RUN/weights.safetensors    the weights of the best epoch
+RUN/graph.safetensors      what the model could see
+RUN/heldout.safetensors    what it was asked (psgnn.training._heldout)
+RUN/state.safetensors      where training stands, until it has ended
+"""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import json
+import os
+import platform
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from psgnn.errors import InputError
+from psgnn.graph._graph import Adjacency, GraphBatch
+from psgnn.graph._read import atomic_write
+from psgnn.models._config import ModelConfig, check_config
+from psgnn.models._tensors import DAMAGE, pack, unpack
+from psgnn.positions._view import View
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+FORMAT = 1  # of the files of a run; raised when an older reader would misread them
+CONFIG, RECORD, WEIGHTS, GRAPH, STATE = (
+    "config.toml",
+    "record.json",
+    "weights.safetensors",
+    "graph.safetensors",
+    "state.safetensors",
+)
+LESSONS = "lessons"  # the folder of what pretraining has measured, until it has ended
+
+
+def check_folder(folder: Path) -> None:
+    """Refuse a path that is, or lies below, something else than a folder."""
+    for part in (folder, *folder.parents):
+        if part.exists() and not part.is_dir():
+            raise InputError(f"{part} is a file, and a run needs a folder; choose another --out")
+
+
+@contextmanager
+def alone_in(folder: Path) -> Iterator[None]:
+    """Alone in the folder of a run, which is made; the lock ends with the process, however that ends."""
+    check_folder(folder)
+    made = not folder.exists()
+    folder.mkdir(parents=True, exist_ok=True)
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        os.close(handle)
+        raise InputError(
+            f"another process is at work in {folder}; wait for it or choose another --out"
+        ) from None
+    try:
+        yield
+    finally:
+        os.close(handle)
+        if made and not any(folder.iterdir()):
+            folder.rmdir()
+
+
+def write_text(path: Path, text: str) -> None:
+    """Write a file of a run, atomically."""
+    with atomic_write(path, force=True) as temporary:
+        temporary.write_text(text)
+
+
+def write_tensors(path: Path, tensors: Mapping[str, torch.Tensor], **metadata: Any) -> None:
+    """Write tensors and a JSON document about them, atomically."""
+    content = pack(tensors, {"format": FORMAT, **metadata})
+    with atomic_write(path, force=True) as temporary:
+        temporary.write_bytes(content)
+
+
+def read_tensors(path: Path) -> tuple[dict[str, torch.Tensor], dict[str, Any]]:
+    """The tensors of a file and the document about them; no code in a file is ever run."""
+    content = _read_bytes(path)
+    try:
+        tensors, metadata = unpack(content)
+    except DAMAGE as error:
+        raise InputError(f"{path} is damaged or not of psgnn ({_one_line(error)}); train again") from None
+    _check_format(path, metadata)
+    return tensors, metadata
+
+
+def write_config(folder: Path, config: ModelConfig) -> None:
+    """Settings as TOML; JSON's numbers, strings and truth values are TOML's too."""
+    settings = config.model_dump(exclude_none=True)
+    lines = [f"format = {FORMAT}", *(f"{key} = {json.dumps(value)}" for key, value in settings.items())]
+    write_text(folder / CONFIG, "\n".join(lines) + "\n")
+
+
+def read_config(folder: Path) -> ModelConfig:
+    """The settings of a run."""
+    path = folder / CONFIG
+    try:
+        settings = tomllib.loads(_read_bytes(path).decode())
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise InputError(f"{path} is damaged ({_one_line(error)}); train again") from None
+    _check_format(path, settings)
+    del settings["format"]
+    try:
+        return check_config(settings)
+    except InputError as error:
+        raise InputError(f"{path}: {error}") from None
+
+
+def write_record(folder: Path, record: Mapping[str, Any]) -> None:
+    """The record as JSON; NaN is refused."""
+    write_text(folder / RECORD, json.dumps({"format": FORMAT, **record}, indent=1, allow_nan=False) + "\n")
+
+
+def read_record(folder: Path) -> dict[str, Any]:
+    """The record of a run that has ended."""
+    path = folder / RECORD
+    content = _read_bytes(path)
+    try:
+        record: dict[str, Any] = json.loads(content)
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"{path} is damaged ({_one_line(error)}); train again") from None
+    _check_format(path, record)
+    return record
+
+
+def write_view(folder: Path, view: View, node_names: list[list[str]], hidden: torch.Tensor) -> None:
+    """The graph that the model could see, its features, the names of its nodes, and the links it could not see."""
+    adjacency = view.union.adjacency
+    tensors = {
+        "indptr": torch.from_numpy(adjacency.indptr),
+        "indices": torch.from_numpy(adjacency.indices),
+        "ptr": torch.from_numpy(view.union.ptr),
+        "x": view.x,
+        "hidden": hidden,
+    }
+    write_tensors(folder / GRAPH, tensors, node_names=node_names)
+
+
+def read_view(folder: Path) -> tuple[View, list[list[str]], torch.Tensor]:
+    """What `write_view` wrote; a run that has no record of hidden links has none.
+
+    Compiled code trusts the graph it is given, so nothing about it is taken on trust here.
+    """
+    path = folder / GRAPH
+    tensors, metadata = read_tensors(path)
+    hidden = tensors.get("hidden", torch.zeros(2, 0, dtype=torch.long))
+    try:
+        union = _checked_union(*(tensors[name].numpy() for name in ("indptr", "indices", "ptr")))
+        x, names = tensors["x"], metadata["node_names"]
+        sound = (
+            x.dtype == torch.float32
+            and x.dim() == 2
+            and x.size(0) == union.num_nodes
+            and bool(x.isfinite().all())
+            and hidden.dtype == torch.long
+            and hidden.dim() == 2
+            and hidden.size(0) == 2
+            and (hidden.numel() == 0 or 0 <= int(hidden.min()) <= int(hidden.max()) < union.num_nodes)
+            and [len(part) for part in names] == union.sizes.tolist()
+            and all("".join(part).encode() is not None for part in names)
+            and all(len(set(part)) == len(part) for part in names)
+        )
+    except (KeyError, TypeError, IndexError, ValueError):  # among them names that are no text
+        sound = False
+    if not sound:
+        raise InputError(f"{path} does not hold a graph of psgnn; train again")
+    return View(union, x), names, hidden
+
+
+def _checked_union(indptr: Any, indices: Any, ptr: Any) -> GraphBatch:
+    """The union, or an error if these are not the arrays of one."""
+    num_nodes = indptr.size - 1
+    if not (indptr.dtype == ptr.dtype == np.int64 and indices.dtype == np.int32):
+        raise ValueError("wrong dtypes")
+    if not (indptr.ndim == indices.ndim == ptr.ndim == 1 and ptr.size >= 2 and num_nodes >= 1):
+        raise ValueError("wrong shapes")
+    if indptr[0] != 0 or indptr[-1] != indices.size or (np.diff(indptr) < 0).any():
+        raise ValueError("wrong rows")
+    if ptr[0] != 0 or ptr[-1] != num_nodes or (np.diff(ptr) <= 0).any():
+        raise ValueError("wrong sizes of graphs")
+    union = GraphBatch(Adjacency(indptr, indices), ptr)
+    # Sorted rows, both directions, no loops, no repeats: as if it were built from its edges.
+    again = Adjacency.from_edges(union.adjacency.rows, indices, num_nodes)
+    graph = union.graph_of
+    if not (
+        np.array_equal(again.indptr, indptr)
+        and np.array_equal(again.indices, indices)
+        and np.array_equal(graph[union.adjacency.rows], graph[indices])
+    ):
+        raise ValueError("wrong edges")
+    return union
+
+
+def data_hash(view: View) -> str:
+    """SHA-256 of what the model could see."""
+    sha = hashlib.sha256()
+    adjacency = view.union.adjacency
+    for array in (adjacency.indptr, adjacency.indices, view.union.ptr, view.x.cpu().numpy()):
+        sha.update(np.ascontiguousarray(array).data)
+    return sha.hexdigest()
+
+
+def versions() -> dict[str, str]:
+    """Versions that a result may depend on."""
+    import numba
+    import torch_geometric
+
+    return {
+        "psgnn": version("psgnn"),
+        "python": platform.python_version(),
+        "torch": torch.__version__,
+        "torch_geometric": torch_geometric.__version__,
+        "numpy": np.__version__,
+        "numba": numba.__version__,
+    }
+
+
+def _read_bytes(path: Path) -> bytes:
+    """The content of a file of a run; a link out of the folder, a pipe or a device is not one."""
+    try:
+        if path.exists() and (not path.is_file() or path.resolve().parent != path.parent.resolve()):
+            raise InputError(f"{path} is not a file in the folder of the run; train again")
+        return path.read_bytes()
+    except OSError as error:
+        if (path.parent / STATE).exists():
+            raise InputError(
+                f"the run in {path.parent} was interrupted; repeat its command to end it"
+            ) from None
+        raise InputError(
+            f"{path.parent} is not a finished run of psgnn: {path.name}: {error.strerror or error}; "
+            f"psgnn train GRAPH --out {path.parent} makes one"
+        ) from None
+
+
+def _check_format(path: Path, document: Mapping[str, Any]) -> None:
+    found = document.get("format") if isinstance(document, Mapping) else None
+    if found != FORMAT:
+        raise InputError(
+            f"{path} is of format {found!r}, this version of psgnn reads format {FORMAT}; "
+            "train again or use the version that wrote it"
+        )
+
+
+def _one_line(error: Exception) -> str:
+    return " ".join(str(error).split())[:120]
