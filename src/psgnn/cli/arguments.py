@@ -62,6 +62,13 @@ ColumnsOption = Annotated[
         help="The columns of the file that hold the nodes: names in its header, or numbers such as 2,3.",
     ),
 ]
+HeaderOption = Annotated[
+    bool | None,
+    typer.Option(
+        "--header/--no-header",
+        help="Whether the first line of a text file names its columns [default: by its look].",
+    ),
+]
 Root = Annotated[Path | None, typer.Option("--data", help="Folder with dataset files [$PSGNN_DATA].")]
 Seed = Annotated[int, typer.Option("--seed", min=0, help="Seed of every random choice.")]
 Anchors = Annotated[
@@ -113,6 +120,7 @@ def load_run(
     root: Path | None,
     settings: list[str] | None,
     columns: str | None,
+    header: bool | None,
     pretrained: str | None,
     strict: bool,
 ) -> Result:
@@ -126,8 +134,12 @@ def load_run(
             raise InputError(f"--pretrained and --strict go with a graph; {source} is the folder of a run")
         if other is None and (settings or columns):
             raise InputError("--set and --columns go with --graph; a run has its own graph")
+        if other is None and header is not None:
+            raise InputError("--header and --no-header go with --graph; a run has its own graph")
         result = load(source)
-        return result if other is None else result.on(load_graphs(other, root, settings, columns=columns))
+        if other is None:
+            return result
+        return result.on(load_graphs(other, root, settings, columns=columns, header=header))
     if not Path(source).exists() and not is_dataset(source):
         raise InputError(
             f"{source} is not the folder of a run, a graph file or a dataset; "
@@ -136,7 +148,8 @@ def load_run(
     if other is not None:
         raise InputError(f"--graph goes with a run; {source} is a graph itself")
     model = zeroshot.pretrained(pretrained or "best-link")
-    return model.on(load_graphs(source, root, settings, columns=columns), strict=strict)
+    graphs = load_graphs(source, root, settings, columns=columns, header=header)
+    return model.on(graphs, strict=strict)
 
 
 def check_numbers(values: torch.Tensor, run: str) -> None:
@@ -151,6 +164,7 @@ def load_graphs(
     settings: list[str] | None = None,
     labels: Path | None = None,
     columns: str | None = None,
+    header: bool | None = None,
 ) -> list[Data]:
     """The graphs behind a name: those of a dataset, or the one in a file."""
     from psgnn.datasets import is_dataset, load_dataset
@@ -166,6 +180,8 @@ def load_graphs(
             )
         if columns is not None:
             raise InputError(f"--columns goes with a graph file; {source} is a dataset")
+        if header is not None:
+            raise InputError(f"--header and --no-header go with a graph file; {source} is a dataset")
         return load_dataset(source, root, **options)
     if options:
         raise InputError(f"--set goes with a dataset; '{source}' is not one")
@@ -173,7 +189,7 @@ def load_graphs(
         from psgnn.datasets import dataset_names
 
         raise unknown_name("dataset (and no such file)", source, dataset_names())
-    data = read_graph(source, None if columns is None else two_columns(columns))
+    data = read_graph(source, None if columns is None else two_columns(columns), header)
     if labels is not None:
         data.y = read_labels(labels, data.node_names)
     return [data]

@@ -13,6 +13,7 @@ from psgnn.cli.arguments import (
     Anchors,
     ColumnsOption,
     Force,
+    HeaderOption,
     Json,
     Quiet,
     Root,
@@ -67,6 +68,7 @@ def distances_command(
     ] = None,
     seed: Seed = 0,
     columns: ColumnsOption = None,
+    header: HeaderOption = None,
     settings: Settings = None,
     root: Root = None,
     force: Force = False,
@@ -90,6 +92,8 @@ def distances_command(
     if engine == "spark":
         if settings or root:
             raise InputError("--set and --data go with a dataset; Spark reads a Parquet edge list")
+        if header is not None:
+            raise InputError("--header and --no-header go with text files; Spark reads a Parquet edge list")
         about |= _by_spark(
             graph, asked, master=master, options=spark, columns=columns, show_progress=not quiet
         )
@@ -97,7 +101,7 @@ def distances_command(
         if master or spark:
             raise InputError("--master and --spark go with --engine spark")
         check_output(out, force=force)
-        data = load_graphs(graph, root, settings, columns=columns)
+        data = load_graphs(graph, root, settings, columns=columns, header=header)
         about |= _here(data, asked)
     if as_json:
         print_json(about)

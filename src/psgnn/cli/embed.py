@@ -10,6 +10,7 @@ import typer
 from psgnn.cli.arguments import (
     ColumnsOption,
     Force,
+    HeaderOption,
     Json,
     Memory,
     OtherGraph,
@@ -32,6 +33,7 @@ def embed_command(
     pretrained: PretrainedOption = None,
     strict: Strict = False,
     columns: ColumnsOption = None,
+    header: HeaderOption = None,
     settings: Settings = None,
     root: Root = None,
     force: Force = False,
@@ -60,7 +62,14 @@ def embed_command(
     prepare_memory(memory)
     check_output(out, force=force)
     result = load_run(
-        run, graph, root=root, settings=settings, columns=columns, pretrained=pretrained, strict=strict
+        run,
+        graph,
+        root=root,
+        settings=settings,
+        columns=columns,
+        header=header,
+        pretrained=pretrained,
+        strict=strict,
     )
     embeddings = result.embed(show_progress=not quiet)
     check_numbers(embeddings, run)

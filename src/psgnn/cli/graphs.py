@@ -12,6 +12,7 @@ from psgnn.cli.arguments import (
     ColumnsOption,
     Force,
     GraphArgument,
+    HeaderOption,
     Json,
     Quiet,
     Root,
@@ -56,6 +57,7 @@ def anchors_command(
     ] = 3,
     seed: Seed = 0,
     columns: ColumnsOption = None,
+    header: HeaderOption = None,
     settings: Settings = None,
     root: Root = None,
     out: Annotated[
@@ -84,7 +86,7 @@ def anchors_command(
     if plot is not None:
         check_output(plot, force=force, suffixes=FIGURE_SUFFIXES)
     methods = list(RULES) if method == "all" else [method]
-    graphs = load_graphs(graph, root, settings, columns=columns)
+    graphs = load_graphs(graph, root, settings, columns=columns, header=header)
     chosen = describe_anchors(
         graphs, methods, parse_anchors(anchors), hops=hops, seed=seed, show_progress=not quiet
     )

@@ -10,6 +10,7 @@ import typer
 from psgnn.cli.arguments import (
     ColumnsOption,
     Force,
+    HeaderOption,
     Json,
     Memory,
     OtherGraph,
@@ -50,6 +51,7 @@ def predict_command(
     pretrained: PretrainedOption = None,
     strict: Strict = False,
     columns: ColumnsOption = None,
+    header: HeaderOption = None,
     settings: Settings = None,
     root: Root = None,
     force: Force = False,
@@ -86,7 +88,14 @@ def predict_command(
     if out is not None:
         check_output(out, force=force)
     result = load_run(
-        run, graph, root=root, settings=settings, columns=columns, pretrained=pretrained, strict=strict
+        run,
+        graph,
+        root=root,
+        settings=settings,
+        columns=columns,
+        header=header,
+        pretrained=pretrained,
+        strict=strict,
     )
     asked: torch.Tensor
     if pairs is not None:

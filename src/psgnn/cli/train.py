@@ -16,6 +16,7 @@ from psgnn.cli.arguments import (
     Epochs,
     Force,
     GraphArgument,
+    HeaderOption,
     Json,
     Labels,
     Memory,
@@ -73,6 +74,7 @@ def train_command(
     ] = None,
     labels: Labels = None,
     columns: ColumnsOption = None,
+    header: HeaderOption = None,
     settings: Settings = None,
     root: Root = None,
     out: Annotated[
@@ -106,7 +108,7 @@ def train_command(
         chosen["decoder"] = decoder
     if init is not None:
         chosen["init"] = init
-    graphs = load_graphs(graph, root, settings, labels, columns)
+    graphs = load_graphs(graph, root, settings, labels, columns, header)
     split = make_task(graphs, task, seed, **task_options(negatives))
     if labels is not None and task == "link":
         log.info("the labels are kept for reports; --task pair learns them")
@@ -179,6 +181,7 @@ def compare_command(
     epochs: Epochs = None,
     labels: Labels = None,
     columns: ColumnsOption = None,
+    header: HeaderOption = None,
     settings: Settings = None,
     root: Root = None,
     out: Annotated[
@@ -203,7 +206,7 @@ def compare_command(
         check_output(out, force=force)
     names = parse_models(models)
     others = names_of(peers, list(PEERS), "peer")
-    graphs = load_graphs(graph, root, settings, labels, columns)
+    graphs = load_graphs(graph, root, settings, labels, columns, header)
     try:
         rows = compare(
             graphs,

@@ -45,10 +45,10 @@ class Edges:
     attributes: dict[str, Any] = field(default_factory=dict)
 
 
-def read_edges(path: Path, columns: Columns | None = None) -> Edges:
+def read_edges(path: Path, columns: Columns | None = None, header: bool | None = None) -> Edges:
     """Read a file in the format of its suffix; an unknown suffix is taken for a text edge list.
 
-    ``columns`` of a text or Parquet edge list hold the nodes.
+    ``columns`` of a text or Parquet edge list hold the nodes; ``header`` says whether a text one has a header.
     """
     suffix = Path(path.name.lower().removesuffix(".gz")).suffix
     readers: dict[str, Callable[[Path], Edges]] = {
@@ -58,9 +58,11 @@ def read_edges(path: Path, columns: Columns | None = None) -> Edges:
         ".graphml": _read_graphml,
     }
     if suffix not in readers:
-        return _read_edge_table(path, columns)
+        return _read_edge_table(path, columns, header)
     if columns is not None:
         raise InputError(f"{path} is no table of edges; columns can be named in text and Parquet alone")
+    if header is not None:
+        raise InputError(f"{path} is no table of edges; --header and --no-header go with text files")
     return readers[suffix](path)
 
 
@@ -146,8 +148,8 @@ def _slot_of(
 # Edge lists, text or Parquet
 
 
-def _read_edge_table(path: Path, columns: Columns | None) -> Edges:
-    table = read_table(path, edges=True, columns=columns)
+def _read_edge_table(path: Path, columns: Columns | None, header: bool | None) -> Edges:
+    table = read_table(path, edges=True, columns=columns, header=header)
     weights = _weights(table)
     ends = [table.first, table.second]
     ids = as_integers(*ends)

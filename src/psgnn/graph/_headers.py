@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from itertools import product
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 Columns: TypeAlias = tuple[str, str]  # names of two columns, or their numbers
 
-# Names of columns, compared by their letters and digits alone.
+# Names of columns, compared by their letters and digits alone. They choose among columns; they make no header.
 EDGE_NAMES = (
     ("source", "target"),
     ("src", "dst"),
@@ -29,32 +29,52 @@ EDGE_NAMES = (
 LABEL_NAMES = tuple(product(("node", "nodeid", "id", "name"), ("label", "class", "y", "group")))
 WEIGHT_NAMES = ("weight", "weights", "w", "value")
 
-# Words for kinds of nodes. Two of them in one record, which come nowhere else, name columns.
-# fmt: off
-KINDS = frozenset({
-    "account", "actor", "airport", "author", "citing", "cited", "city", "colleague", "company", "contact",
-    "customer", "destination", "entity", "followed", "followee", "follower", "friend", "gene", "id",
-    "interactor", "name", "neighbor", "neighbour", "node", "origin", "page", "partner", "person", "place",
-    "product", "protein", "receiver", "recipient", "sender", "site", "species", "station", "stop", "user",
-    "vertex",
-})
-# fmt: on
+
+class Guess(NamedTuple):
+    """What the first record is taken for, and whether the records leave no doubt."""
+
+    header: bool
+    certain: bool
 
 
-def is_header(sample: list[list[str]], edges: bool) -> bool:
-    """Whether the first of these records names columns; told in :mod:`psgnn.graph._tables`."""
-    first, later = sample[0], sample[1:]
-    pair = named_pair(first, edges)
-    if pair:
-        return _comes_once(first, later, pair)
-    num_ids = 2 if edges else 1  # the second column may hold labels
-    if not any(later) or any(map(is_number, first[:num_ids])):
-        return False
-    if all_numbers(later, range(num_ids)):
-        return True
-    if not edges or len(first) < 2 or not _comes_once(first, later, (0, 1)):
-        return False
-    return all(_is_kind(name) for name in first[:2]) or _heads_digits(first, later)
+def guess_header(
+    sample: Sequence[Sequence[str]],
+    nodes: Sequence[int],
+    *,
+    convention: bool,
+    node_names: Collection[str] | None = None,
+) -> Guess:
+    """Guess whether the first of these records names columns.
+
+    It does not if it looks like the records below: one of its nodes is named there again, or it has numbers where they
+    have numbers. It does if it has text where they have numbers. Otherwise the convention of the file decides.
+
+    Args:
+        sample: The fields of the first records.
+        nodes: The columns that hold nodes.
+        convention: Whether files of this kind have a header.
+        node_names: The nodes of the graph, where they are known. A record that names one of them is no header.
+    """
+    first, below = sample[0], sample[1:]
+    if len(first) < 2:
+        return Guess(header=False, certain=True)
+    named = [first[i] for i in nodes if i < len(first)]
+    known = node_names if node_names is not None else _fields(below, nodes)
+    if any(name in known for name in named if name):
+        return Guess(header=False, certain=True)
+    if not below and any(map(is_number, first)):
+        return Guess(header=False, certain=True)
+    alike = [is_number(first[i]) for i in nodes if i < len(first) and _is_numeric(below, i)]
+    if alike:
+        return Guess(header=not any(alike), certain=all(alike) or not any(alike))
+    if len(named) > 1 and named[0] == named[1]:  # a self-loop: two columns have two names
+        return Guess(header=False, certain=True)
+    others = [i for i in range(len(first)) if i not in nodes]
+    if any(is_number(first[i]) and _is_numeric(below, i) for i in others):
+        return Guess(header=False, certain=False)
+    if any(_heads_digits(first[i], below, i) for i in others):
+        return Guess(header=True, certain=True)
+    return Guess(header=convention, certain=not below)
 
 
 def named_pair(header: Sequence[str], edges: bool) -> tuple[int, int] | None:
@@ -106,26 +126,21 @@ def is_number(field: str) -> bool:
     return True
 
 
-def _comes_once(first: list[str], later: list[list[str]], pair: tuple[int, int]) -> bool:
-    """Whether what stands in two columns of the first record stands there in no other."""
-    ends = {record[i] for record in later for i in pair if i < len(record)}
-    return ends.isdisjoint(first[i] for i in pair)
+def _fields(records: Sequence[Sequence[str]], columns: Sequence[int]) -> set[str]:
+    return {record[i] for record in records for i in columns if i < len(record)}
 
 
-def _is_kind(name: str) -> bool:
-    """Whether it is a word for nodes, such as Person, user_id, gene1 or protein-b."""
-    word = _plain(name).rstrip("0123456789")
-    return any(word.removesuffix(ending) in KINDS for ending in ("", "id", "name", "a", "b"))
+def _is_numeric(records: Sequence[Sequence[str]], column: int) -> bool:
+    """Whether the column holds numbers alone, and at least one."""
+    fields = _fields(records, [column]) - {""}
+    return bool(fields) and all(map(is_number, fields))
 
 
-def _heads_digits(first: list[str], later: list[list[str]]) -> bool:
-    """Whether some further column has digits in every later record (weights, dates) and none in the first."""
-    for i in range(2, len(first)):
-        fields = [record[i] for record in later if i < len(record)]
-        digits = [any(map(str.isdigit, field)) for field in fields]
-        if len(digits) > 1 and all(digits) and first[i] and not any(map(str.isdigit, first[i])):
-            return True
-    return False
+def _heads_digits(name: str, below: Sequence[Sequence[str]], column: int) -> bool:
+    """Whether the column has digits in every record below (weights, dates) and none in its name."""
+    fields = [record[column] for record in below if column < len(record)]
+    digits = [any(map(str.isdigit, field)) for field in fields]
+    return len(digits) > 1 and all(digits) and bool(name) and not any(map(str.isdigit, name))
 
 
 def _plain(name: str) -> str:

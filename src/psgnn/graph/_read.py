@@ -84,6 +84,7 @@ class Reading:
 def read_graph(
     source: PathLike | networkx.Graph | scipy.sparse.sparray | scipy.sparse.spmatrix | Data,
     columns: Columns | None = None,
+    header: bool | None = None,
 ) -> Data:
     """Read a graph as undirected PyG ``Data`` with ``edge_index [2, 2E]``, ``node_names`` and ``reading``.
 
@@ -102,11 +103,17 @@ def read_graph(
 
     ``columns`` are the two columns of a text or Parquet file that hold the nodes: their names in the header, or
     their numbers from 1 on. By default they are found by their names, or are the first two.
+
+    ``header`` says whether the first line of a text file names its columns. By default that of a ``.csv`` or ``.tsv``
+    file does, unless it looks like the lines below: one of its nodes is named there again, or it has numbers where
+    they have numbers. In other text it does only where the lines below have numbers and it has none.
     """
     if isinstance(source, (str, os.PathLike)):
         path = Path(source).expanduser()
         check_file(path)
-        origin, edges = str(path), read_edges(path, columns)
+        origin, edges = str(path), read_edges(path, columns, header)
+    elif header is not None:
+        raise InputError(f"header goes with a text file, found {type(source).__name__}; leave it out")
     else:
         origin, edges = f"the {type(source).__name__}", _from_memory(source)
     adjacency = Adjacency.from_edges(edges.rows, edges.cols, len(edges.names))
@@ -192,12 +199,13 @@ def _from_data(data: Data) -> Edges:
 # Labels and pairs
 
 
-def read_labels(path: PathLike, node_names: Sequence[str]) -> torch.Tensor:
+def read_labels(path: PathLike, node_names: Sequence[str], *, header: bool | None = None) -> torch.Tensor:
     """Read a ``node,label`` file as class codes, int64 ``[N]``; a node that is not in the file gets -1.
 
     Codes follow the ascending order of the labels if all are integers, otherwise their sorted order.
+    ``header`` says whether the first line names the columns. By default it does if it names no node of the graph.
     """
-    table = read_table(Path(path).expanduser(), node_names=node_names)
+    table = read_table(Path(path).expanduser(), node_names=node_names, header=header)
     nodes = _codes_of(table.first, node_names, table.where)
     labels = table.second.cast(pl.String)
     _, (codes,) = number(*(as_integers(labels) or [labels]))
@@ -212,17 +220,18 @@ def read_labels(path: PathLike, node_names: Sequence[str]) -> torch.Tensor:
     return torch.from_numpy(y)
 
 
-def read_pairs(path: PathLike, *node_names: Sequence[str]) -> IntArray:
+def read_pairs(path: PathLike, *node_names: Sequence[str], header: bool | None = None) -> IntArray:
     """Read a file of pairs of node names as node numbers, int64 ``[2, P]``.
 
     Of several graphs, given by the names of the nodes of each, numbers are those in their union, and a node is written
     ``GRAPH:NODE``, such as ``0:anna``, where two graphs have a node of that name. Both nodes are of one graph.
+    ``header`` says whether the first line names the columns. By default it does if it names no node of the graph.
     """
     names = [name for part in node_names for name in part]
     graph = np.repeat(np.arange(len(node_names)), [len(part) for part in node_names])
     if len(set(names)) < len(names):
         names = [f"{g}:{name}" for g, name in zip(graph.tolist(), names, strict=True)]
-    table = read_table(Path(path).expanduser(), node_names=names)
+    table = read_table(Path(path).expanduser(), pairs=True, node_names=names, header=header)
     pairs = np.stack([_codes_of(column, names, table.where) for column in (table.first, table.second)])
     table.refuse(pl.Series(pairs[0] == pairs[1]), "a node with itself is no pair; name two nodes")
     table.refuse(
@@ -240,8 +249,6 @@ def _codes_of(names: pl.Series, node_names: Sequence[str], where: Callable[[int]
         row = int(codes.is_null().arg_max() or 0)
         near = _nearest(str(names[row]), node_names)
         hint = f"did you mean '{near}'?" if near else f"it has {len(node_names)} others"
-        if row == 0 and codes.null_count() == 1:
-            hint += "; if this is a header, call the columns source,target (of labels: node,label)"
         raise InputError(f"{where(row)}: the graph has no node '{names[row]}'; {hint}")
     return codes.to_numpy()
 

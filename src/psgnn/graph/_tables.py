@@ -4,10 +4,10 @@ A text table holds one record a line: comma-, tab- or semicolon-separated, or se
 blanks; plain or ``.gz``; UTF-8. Lines that start with ``#`` or ``%`` are comments, blank lines are
 skipped, a field may stand in double quotes, and blanks around a field don't count.
 
-The first record is a header if it names a known pair of columns (``source,target``, ``node,label``...),
-if its ids are no numbers while the ids of the next 99 records all are, or, in an edge list, if its ids are words
-for kinds of nodes (``person,friend``) or a further column has digits in all those records and none in the first
-(``anna,bert,2024-05-01``). What is named must not come again as an id.
+The first record of a ``.csv`` or ``.tsv`` file is a header unless it looks like the records below: one of its nodes
+is named there again, or it has numbers where they have numbers. In other text it is a header only if the records
+below have numbers where it has text. A file of pairs or labels has a header if its first record names no node of the
+graph. ``header=True`` or ``False`` decides instead.
 A header may put the two columns anywhere; without known names they are the first two.
 """
 
@@ -32,17 +32,18 @@ import polars as pl
 from numba import njit
 
 from psgnn.errors import InputError
-from psgnn.graph._headers import Columns, all_numbers, chosen_pair, is_header, named_pair, weight_column
+from psgnn.headers import Columns, Guess, all_numbers, chosen_pair, guess_header, named_pair, weight_column
 from psgnn.memory import memory_cap, need_room
 
-log = logging.getLogger(__name__)
+log = logging.getLogger("psgnn")
 
+HEADER_SUFFIXES = (".csv", ".tsv")  # these have a header by convention
 TEXT_SUFFIXES = (".csv", ".tsv", ".txt", ".edges", ".edgelist", ".el")
 
 SAMPLE_BYTES = 1 << 16
 SAMPLE_RECORDS = 100
 ROW_BYTES = {True: 180, False: 270}  # what reading takes for a row, as measured; of integers, of names
-LEAST_SUSPICIOUS = 10  # records of a table whose first could be an unknown header
+ENOUGH_RECORDS = 10  # to tell a header by its names, which no record shares
 LEADING_COMMENTS = re.compile(rb"(?:[ \t]*(?:[#%][^\n]*)?\n)*")
 PLUS, ZERO, NINE = b"+09"
 BEFORE_FIELD = tuple(b'\n\t ,;"')
@@ -78,17 +79,26 @@ class Table:
 
 
 def read_table(
-    path: Path, *, edges: bool = False, node_names: Collection[str] = (), columns: Columns | None = None
+    path: Path,
+    *,
+    edges: bool = False,
+    pairs: bool = False,
+    node_names: Collection[str] | None = None,
+    columns: Columns | None = None,
+    header: bool | None = None,
 ) -> Table:
     """Read the two columns of a text or Parquet file.
 
     ``edges`` asks for the weight column too (the one that is named so, or a numeric third one) and
-    reads integers as integers. A first record that starts with one of ``node_names`` is no header. ``columns`` are
-    names in the header, or numbers from 1 on.
+    reads integers as integers. Both columns of ``edges`` and ``pairs`` hold nodes, otherwise the first alone does. A
+    first record with one of ``node_names`` there is no header. ``columns`` are names in the header, or numbers from 1
+    on. ``header`` says whether a text file has one; by default its records decide.
     """
-    if path.suffix.lower() == ".parquet":
-        return _read_parquet(path, edges, columns)
-    return _read_text(path, edges, node_names, columns)
+    if path.suffix.lower() != ".parquet":
+        return _read_text(path, edges, edges or pairs, node_names, columns, header)
+    if header is not None:
+        raise InputError(f"{path} names its columns itself; --header and --no-header go with text files")
+    return _read_parquet(path, edges, columns)
 
 
 def check_file(path: Path) -> None:
@@ -145,8 +155,22 @@ class Records:
 
     def sample(self) -> list[list[str]]:
         """The fields of the first records."""
-        records = csv.reader(_sample_lines(self.text, self.start), delimiter=self.separator)
+        lines = (line + "\n" for line in _sample_lines(self.text, self.start))
+        records = csv.reader(lines, delimiter=self.separator)
         return [[field.strip() for field in record] for record in records if record]
+
+    def below_first(self) -> Records:
+        """The records without the first, which may have several lines."""
+        end = self.start
+
+        def lines() -> Iterator[str]:
+            nonlocal end
+            while end < len(self.text):
+                start, end = end, self.text.index(b"\n", end) + 1
+                yield self.text[start:end].decode()
+
+        next(csv.reader(lines(), delimiter=self.separator), None)
+        return replace(self, start=end)
 
     def table(self, pair: tuple[int, int], weight: int | None, *, integers: bool) -> Table:
         """The asked columns, the pair as integers if that is wanted and every field is one."""
@@ -226,7 +250,14 @@ class Records:
         return f"{self.path}, line {line} ({_shortened(found)})"
 
 
-def _read_text(path: Path, edges: bool, node_names: Collection[str], columns: Columns | None) -> Table:
+def _read_text(
+    path: Path,
+    edges: bool,
+    both_nodes: bool,
+    node_names: Collection[str] | None,
+    columns: Columns | None,
+    header: bool | None,
+) -> Table:
     text = decoded(path)
     separator = _sniff(_sample_lines(text))
     text = tidied(text, separator)
@@ -235,20 +266,55 @@ def _read_text(path: Path, edges: bool, node_names: Collection[str], columns: Co
     if not sample:
         raise InputError(f"{path} has no lines other than comments")
 
-    header: list[str] = []
     asked = None if columns is None else _asked_pair(path, sample[0], columns)
-    if _has_header(sample, edges, asked, columns) and sample[0][0] not in node_names:
+    pair = asked or named_pair(sample[0], edges) or (0, 1)
+    by_name = not all(column.isdecimal() for column in columns or ())
+    if by_name and header is False:
+        raise InputError(
+            f"{path} has no header to look for {' and '.join(columns or ())} in; pass their numbers"
+        )
+    if by_name or header is not None:
+        guess = Guess(header=header is not False, certain=True)
+    else:
+        convention = node_names is not None or _suffix(path) in HEADER_SUFFIXES
+        guess = guess_header(
+            sample, pair if both_nodes else pair[:1], convention=convention, node_names=node_names
+        )
+    table = _columns_of(records, sample, guess.header, asked, edges)
+    if not edges:
+        if guess.header and not guess.certain:
+            _note_skipped(path, sample[0])
+        return table
+    if by_name or header is not None:
+        return table
+    named = [sample[0][i] for i in pair if i < len(sample[0])]
+    if guess.header and _names_again([table.first, table.second], named):  # further down than the sample
+        return _columns_of(records, sample, False, asked, edges)
+    if not guess.certain:
+        _note_edges(path, sample[0], table, guess)
+    return table
+
+
+def _columns_of(
+    records: Records, sample: list[list[str]], has_header: bool, asked: tuple[int, int] | None, edges: bool
+) -> Table:
+    """The two columns and the weight, below the header if there is one."""
+    header: list[str] = []
+    if has_header:
         header, sample = sample[0], sample[1:]
-        records = replace(records, start=text.index(b"\n", records.start) + 1)
+        records = records.below_first()
     pair = asked or named_pair(header, edges) or (0, 1)
     weight = weight_column(header, sample, pair) if edges else None
-    content = np.frombuffer(text, np.uint8)[records.start :]
+    content = np.frombuffer(records.text, np.uint8)[records.start :]
     integers = edges and all_numbers(sample, pair) and not _has_padding(content)
     table = records.table(pair, weight, integers=integers)
     if table.first.is_empty():
-        raise InputError(f"{path} has no lines below its header")
-    if edges and not header and not integers:
-        _suspect_header(path, table)
+        reason = (
+            "pass --no-header if that line is an edge" if edges else "add some, and name nodes of the graph"
+        )
+        raise InputError(
+            f"{records.path} has no lines below its header ({_shortened(', '.join(header))}); {reason}"
+        )
     fields = header or [""] * max(map(len, sample), default=0)
     left_out = [name or f"field {i + 1}" for i, name in enumerate(fields) if i not in (*pair, weight)]
     return replace(table, ignored=tuple(left_out))
@@ -265,28 +331,45 @@ def _asked_pair(path: Path, first: Sequence[str], columns: Columns) -> tuple[int
     return pair
 
 
-def _has_header(
-    sample: list[list[str]], edges: bool, asked: tuple[int, int] | None, columns: Columns | None
-) -> bool:
-    if asked is None:
-        return is_header(sample, edges)
-    if any(sample[0][i] == name for i, name in zip(asked, columns or (), strict=False)):
-        return True
-    moved = [[*(record[i] if i < len(record) else "" for i in asked), *record] for record in sample]
-    return is_header(moved, edges)
+def _names_again(columns: Sequence[pl.Series], names: Sequence[str | None]) -> bool:
+    """Whether one of the columns holds one of these names, which are no numbers."""
+    texts = (column for column in columns if column.dtype == pl.String)
+    wanted = [name for name in names if name]
+    return any(bool(column.is_in(wanted).any()) for column in texts)
 
 
-def _suspect_header(path: Path, table: Table) -> None:
-    """Say that a first line may have been meant as a header: nothing is linked to what it names."""
-    ends = [column.cast(pl.String) for column in (table.first, table.second)]
-    names = [column[0] for column in ends]
-    if len(ends[0]) < LEAST_SUSPICIOUS or sum(int(column.is_in(names).sum()) for column in ends) > 2:
-        return
-    log.warning(
-        "%s: the first line was read as a link of '%s' and '%s', which nothing else is linked to; "
-        "if it is a header, call its columns source and target, or name them with --columns",
+def _stands_out(table: Table) -> bool:
+    """Whether records below a header all share a node with another one, as the header does not."""
+    num_rows = len(table.first)
+    once = pl.concat([table.first.cast(pl.String), table.second.cast(pl.String)]).is_unique()
+    return num_rows >= ENOUGH_RECORDS and not (once[:num_rows] & once[num_rows:]).any()
+
+
+def _note_edges(path: Path, first: Sequence[str], table: Table, guess: Guess) -> None:
+    """Say what the first line of an edge list was taken for, where it could be something else."""
+    columns = table.first, table.second
+    if guess.header:
+        clear = _stands_out(table)
+    else:
+        clear = _names_again([column[1:] for column in columns], [column[0] for column in columns])
+    if not clear:
+        found, other = ("a header", "an edge") if guess.header else ("an edge", "a header")
+        option = (
+            "--no-header (in Python header=False)" if guess.header else "--header (in Python header=True)"
+        )
+        line = _shortened(", ".join(first))
+        log.info(
+            "%s: the first line (%s) was taken for %s; if it is %s, pass %s", path, line, found, other, option
+        )
+
+
+def _note_skipped(path: Path, first: Sequence[str]) -> None:
+    """Say that the first line of pairs or labels was skipped: its names could be misspelled."""
+    log.info(
+        "%s: the first line (%s) names no node of the graph and was taken for a header; "
+        "if it is none, correct its names",
         path,
-        *names,
+        _shortened(", ".join(first)),
     )
 
 
@@ -358,6 +441,10 @@ def _has_padding(text: npt.NDArray[np.uint8]) -> bool:
         if padded and (i == 0 or text[i - 1] in BEFORE_FIELD):
             return True
     return False
+
+
+def _suffix(path: Path) -> str:
+    return Path(path.name.lower().removesuffix(".gz")).suffix
 
 
 def _shortened(text: str) -> str:
