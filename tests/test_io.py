@@ -926,12 +926,18 @@ def test_columns_that_are_not_there(tmp_path: Path, columns: tuple[str, str]) ->
         read_graph(tmp_path / "g.npz", columns)
 
 
-def test_a_header_that_names_no_node_is_pointed_out(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_header_that_may_be_misspelled_nodes_is_pointed_out(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     caplog.set_level(logging.INFO, logger="psgnn")
-    path = write(tmp_path / "pairs.csv", "wer,wen\na,b\n")
-    assert read_pairs(path, NAMES).tolist() == [[0], [1]]
+    path = write(tmp_path / "pairs.csv", "wer,wen\nanna,bert\n")
+    assert read_pairs(path, ["anna", "bert"]).tolist() == [[0], [1]]
+    assert not caplog.messages
+    path = write(tmp_path / "pairs.csv", "ana,brt\nanna,bert\n")
+    assert read_pairs(path, ["anna", "bert"]).tolist() == [[0], [1]]
     (note,) = caplog.messages
-    assert "('wer, wen') names no node of the graph and was taken for a header" in note
+    assert "taken for a header, as the graph has no node 'ana'" in note
+    assert "did you mean 'anna'?" in note
 
 
 # --- numbers that stand for nodes

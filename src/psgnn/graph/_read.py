@@ -26,11 +26,11 @@ import torch
 from torch_geometric.data import Data
 
 from psgnn.errors import InputError
-from psgnn.graph._formats import Edges, as_integers, from_edge_index, from_matrix, number, read_edges
-from psgnn.graph._graph import Adjacency, IntArray, check_names, make_data
-from psgnn.graph._headers import Columns
-from psgnn.graph._tables import check_file, read_table
-from psgnn.kernels._csr import bucket_edges, drop_repeats, transpose
+from psgnn.formats import Edges, as_integers, from_edge_index, from_matrix, number, read_edges
+from psgnn.graph import Adjacency, IntArray, check_names, make_data
+from psgnn.headers import Columns
+from psgnn.kernels import bucket_edges, drop_repeats, transpose
+from psgnn.tables import Table, check_file, read_table
 
 if TYPE_CHECKING:
     import networkx
@@ -206,6 +206,7 @@ def read_labels(path: PathLike, node_names: Sequence[str], *, header: bool | Non
     ``header`` says whether the first line names the columns. By default it does if it names no node of the graph.
     """
     table = read_table(Path(path).expanduser(), node_names=node_names, header=header)
+    _note_skipped(path, table, node_names)
     nodes = _codes_of(table.first, node_names, table.where)
     labels = table.second.cast(pl.String)
     _, (codes,) = number(*(as_integers(labels) or [labels]))
@@ -232,6 +233,7 @@ def read_pairs(path: PathLike, *node_names: Sequence[str], header: bool | None =
     if len(set(names)) < len(names):
         names = [f"{g}:{name}" for g, name in zip(graph.tolist(), names, strict=True)]
     table = read_table(Path(path).expanduser(), pairs=True, node_names=names, header=header)
+    _note_skipped(path, table, names)
     pairs = np.stack([_codes_of(column, names, table.where) for column in (table.first, table.second)])
     table.refuse(pl.Series(pairs[0] == pairs[1]), "a node with itself is no pair; name two nodes")
     table.refuse(
@@ -251,6 +253,21 @@ def _codes_of(names: pl.Series, node_names: Sequence[str], where: Callable[[int]
         hint = f"did you mean '{near}'?" if near else f"it has {len(node_names)} others"
         raise InputError(f"{where(row)}: the graph has no node '{names[row]}'; {hint}")
     return codes.to_numpy()
+
+
+def _note_skipped(path: PathLike, table: Table, node_names: Sequence[str]) -> None:
+    """Say that a first line was taken for a header where one of its names is nearly that of a node."""
+    for name in table.skipped:
+        near = _nearest(name, node_names)
+        if near is not None:
+            logger.info(
+                "%s: the first line was taken for a header, as the graph has no node '%s'; "
+                "if it is none, correct its names (did you mean '%s'?)",
+                path,
+                name,
+                near,
+            )
+            return
 
 
 def _nearest(name: str, node_names: Sequence[str]) -> str | None:

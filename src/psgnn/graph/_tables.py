@@ -55,7 +55,7 @@ class Table:
     """Two columns of a file, both without gaps, and the weight column beside them if there is one.
 
     A column holds strings or integers. ``where(row)`` says where row 0, 1, ... stands in the file; ``ignored`` names
-    the columns that were left out.
+    the columns that were left out; ``skipped`` are names of a first record that could be nodes, misspelled.
     """
 
     first: pl.Series
@@ -63,6 +63,7 @@ class Table:
     weight: pl.Series | None
     where: Callable[[int], str]
     ignored: tuple[str, ...] = ()
+    skipped: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         for column in (self.first, self.second):
@@ -268,6 +269,7 @@ def _read_text(
 
     asked = None if columns is None else _asked_pair(path, sample[0], columns)
     pair = asked or named_pair(sample[0], edges) or (0, 1)
+    nodes = pair if both_nodes else pair[:1]
     by_name = not all(column.isdecimal() for column in columns or ())
     if by_name and header is False:
         raise InputError(
@@ -277,14 +279,11 @@ def _read_text(
         guess = Guess(header=header is not False, certain=True)
     else:
         convention = node_names is not None or _suffix(path) in HEADER_SUFFIXES
-        guess = guess_header(
-            sample, pair if both_nodes else pair[:1], convention=convention, node_names=node_names
-        )
+        guess = guess_header(sample, nodes, convention=convention, node_names=node_names)
     table = _columns_of(records, sample, guess.header, asked, edges)
     if not edges:
-        if guess.header and not guess.certain:
-            _note_skipped(path, sample[0])
-        return table
+        doubtful = guess.header and not guess.certain
+        return replace(table, skipped=tuple(sample[0][i] for i in nodes)) if doubtful else table
     if by_name or header is not None:
         return table
     named = [sample[0][i] for i in pair if i < len(sample[0])]
@@ -309,9 +308,8 @@ def _columns_of(
     integers = edges and all_numbers(sample, pair) and not _has_padding(content)
     table = records.table(pair, weight, integers=integers)
     if table.first.is_empty():
-        reason = (
-            "pass --no-header if that line is an edge" if edges else "add some, and name nodes of the graph"
-        )
+        unknown = f"if that line is no header, the graph has no node '{', '.join(header[:1])}'"
+        reason = "pass --no-header if that line is an edge" if edges else unknown
         raise InputError(
             f"{records.path} has no lines below its header ({_shortened(', '.join(header))}); {reason}"
         )
@@ -361,16 +359,6 @@ def _note_edges(path: Path, first: Sequence[str], table: Table, guess: Guess) ->
         log.info(
             "%s: the first line (%s) was taken for %s; if it is %s, pass %s", path, line, found, other, option
         )
-
-
-def _note_skipped(path: Path, first: Sequence[str]) -> None:
-    """Say that the first line of pairs or labels was skipped: its names could be misspelled."""
-    log.info(
-        "%s: the first line (%s) names no node of the graph and was taken for a header; "
-        "if it is none, correct its names",
-        path,
-        _shortened(", ".join(first)),
-    )
 
 
 def decoded(path: Path) -> bytes:
