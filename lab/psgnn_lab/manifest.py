@@ -215,13 +215,14 @@ def _registry(group: str, preset: str) -> list[dict[str, Any]]:
             {**about, "name": f"psgnn-{_slug(label)}", "title": label, "options": dict(options)}
             for label, options in ABLATIONS.items()
         ]
-    from psgnn.training._compare import REGISTRIES
+    from psgnn.compare import REGISTRIES
+    from psgnn.heuristics import HEURISTICS
 
     kind = group.removesuffix("s")
+    # Rules of other packages are named one by one: a plan does not depend on what else is installed.
+    names = HEURISTICS.builtin if kind == "rule" else REGISTRIES[kind]
     named, titled = ("", "") if preset == "best" else (f"-{preset}", f", preset {preset}")
-    return [
-        {"name": name + named, "kind": kind, "of": name, "title": name + titled} for name in REGISTRIES[kind]
-    ]
+    return [{"name": name + named, "kind": kind, "of": name, "title": name + titled} for name in names]
 
 
 def _slug(label: str) -> str:

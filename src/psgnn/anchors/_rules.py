@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import numpy.typing as npt
 
 from psgnn.anchors import _centrality as centrality
 from psgnn.anchors._greedy import farthest_first, greedy_coverage, greedy_resolving
 from psgnn.errors import InputError, check_integer, unknown_name
-from psgnn.graph._graph import Adjacency, IntArray
+from psgnn.graph import Adjacency, IntArray
+from psgnn.registry import Registry, call_plugin
 
 if TYPE_CHECKING:
     import torch
@@ -47,7 +49,7 @@ def _mixed(adjacency: Adjacency, k: int, rng: np.random.Generator) -> IntArray:
     return np.insert(spread, np.arange(1, drawn.size + 1), drawn)
 
 
-RULES: dict[str, Rule] = {
+_BUILTIN: dict[str, Rule] = {
     "random": _random,
     "degree": _largest(centrality.degree),
     "betweenness": _largest(centrality.betweenness),
@@ -59,6 +61,37 @@ RULES: dict[str, Rule] = {
     "greedy-coverage": greedy_coverage,
     "mixed": _mixed,
 }
+
+# Pickers of `psgnn.nn.config` that are no rules, and ``all`` of the command line.
+_RESERVED = ("all", "score", "sequential", "boosted", "random-search", "random-sets", "none")
+
+
+def _checked(title: str, function: Callable[..., Any]) -> Rule:
+    """A plugin's rule whose answer is ``[k]`` distinct nodes of the graph, or one line that names it."""
+
+    def rule(adjacency: Adjacency, k: int, rng: np.random.Generator) -> IntArray:
+        answer = call_plugin(title, function, adjacency, k, rng)
+        nodes: npt.NDArray[Any] = call_plugin(title, np.asarray, answer)
+        problem = None
+        if nodes.ndim != 1 or nodes.dtype.kind not in "iu":
+            problem = f"an array of {nodes.dtype} of shape {list(nodes.shape)}"
+        elif nodes.size != k:
+            problem = f"{nodes.size} nodes"
+        elif nodes.min() < 0 or nodes.max() >= adjacency.num_nodes:
+            problem = f"nodes {nodes.min()}..{nodes.max()} of a graph of {adjacency.num_nodes}"
+        elif np.unique(nodes).size != k:
+            problem = f"only {np.unique(nodes).size} distinct nodes"
+        if problem is not None:
+            raise InputError(
+                f"{title} must return {k} distinct node ids in 0..{adjacency.num_nodes - 1}, found {problem}; "
+                "report it to its authors"
+            )
+        return nodes.astype(np.int64)
+
+    return rule
+
+
+RULES: Registry[Rule] = Registry("anchor rule", "psgnn.anchor_rules", _BUILTIN, _checked, _RESERVED)
 
 
 def anchor_count(num_nodes: int, k: int | str) -> int:

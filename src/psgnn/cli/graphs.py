@@ -85,8 +85,8 @@ def anchors_command(
         check_output(out, force=force)
     if plot is not None:
         check_output(plot, force=force, suffixes=FIGURE_SUFFIXES)
-    methods = list(RULES) if method == "all" else [method]
-    graphs = load_graphs(graph, root, settings, columns=columns, header=header)
+    methods = RULES.usable() if method == "all" else [method]
+    graphs = load_graphs(graph, root, settings, columns=columns)
     chosen = describe_anchors(
         graphs, methods, parse_anchors(anchors), hops=hops, seed=seed, show_progress=not quiet
     )

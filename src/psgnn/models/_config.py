@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from psgnn.anchors._rules import RULES
 from psgnn.errors import InputError, check_integer, unknown_name
-from psgnn.models._convolutions import CONVOLUTIONS
+from psgnn.nn.convolutions import CONVOLUTIONS
+from psgnn.registry import ExtendedNames
 
 MODELS = ("psgnn", "pgnn", "agnn", "gcn", "sage", "gat", "gin")
 PRESETS = ("best", "paper")
 LEARNED_PICKERS = ("boosted", "random-search")
-PICKERS = ("score", "sequential", *LEARNED_PICKERS, "random-sets", "none", *RULES)
+PICKERS = ExtendedNames(("score", "sequential", *LEARNED_PICKERS, "random-sets", "none"), RULES)
 DECODERS = ("dot", "distance", "set", "context")
 ESTIMATORS = ("gate", "straight-through", "simple", "reinforce")
 
@@ -91,7 +93,7 @@ class ModelConfig(BaseModel):
     average: float = Field(0.0, ge=0, lt=1)
 
 
-CHOICES = {
+CHOICES: dict[str, Collection[str]] = {
     "picker": PICKERS,
     "estimator": ESTIMATORS,
     "scorer": tuple(CONVOLUTIONS),
@@ -208,7 +210,10 @@ def make_config(
     if "epochs" in options and merged.get("batch", "all") != "all":
         merged.setdefault("passes", 0)  # whoever says how many epochs gets no more
     identity = {"name": name, "preset": preset, "task": task, "in_channels": in_channels, "seed": seed}
-    return check_config({**merged, **identity})
+    config = check_config({**merged, **identity})
+    if config.picker not in PICKERS.names:
+        RULES[config.picker]  # a plugin that cannot be imported is reported before training
+    return config
 
 
 def _check_has_anchors(name: str, picker: str, asked: Any) -> None:

@@ -13,14 +13,15 @@ import numpy.typing as npt
 from scipy.sparse import csr_array
 from scipy.sparse.linalg import LinearOperator, eigsh
 
-from psgnn.anchors._greedy import farthest_first
-from psgnn.anchors._rules import anchor_count
-from psgnn.distances._engine import num_threads, run_threads
-from psgnn.distances._oracle import DistanceOracle
-from psgnn.errors import unknown_name
-from psgnn.graph._graph import Adjacency, GraphBatch, IntArray
-from psgnn.kernels._bfs import NO_CUTOFF
-from psgnn.kernels._pairs import pair_hops, pushed_pagerank, shared_neighbours
+from psgnn.anchors.greedy import farthest_first
+from psgnn.anchors.rules import anchor_count
+from psgnn.distances.engine import num_threads, run_threads
+from psgnn.distances.kernels import NO_CUTOFF
+from psgnn.distances.oracle import DistanceOracle
+from psgnn.errors import InputError, unknown_name
+from psgnn.graph import Adjacency, IntArray, Union
+from psgnn.heuristics.kernels import pair_hops, pushed_pagerank, shared_neighbours
+from psgnn.registry import Registry, call_plugin
 
 Scores = npt.NDArray[np.float64]
 PairScore = Callable[[GraphBatch, IntArray, int], Scores]
@@ -157,7 +158,7 @@ def _hops_apart(hops: npt.NDArray[np.int16], pairs: IntArray) -> Scores:
     return out
 
 
-HEURISTICS: dict[str, PairScore] = {
+_BUILTIN: dict[str, PairScore] = {
     "shortest-path": _shortest_path,
     "common-neighbours": _neighbours(np.ones_like),
     "adamic-adar": _neighbours(lambda degrees: 1 / np.log(degrees)),
@@ -169,7 +170,32 @@ HEURISTICS: dict[str, PairScore] = {
 }
 
 
-def score_pairs(name: str, union: GraphBatch, pairs: npt.ArrayLike, seed: int = 0) -> Scores:
+def _checked(title: str, function: Callable[..., Any]) -> PairScore:
+    """A plugin's rule whose answer is ``[P]`` finite numbers, or one line that names it."""
+
+    def score(union: Union, pairs: IntArray, seed: int) -> Scores:
+        answer = call_plugin(title, function, union, pairs, seed)
+        scores: npt.NDArray[Any] = call_plugin(title, np.asarray, answer)
+        problem = None
+        if scores.shape != (pairs.shape[1],) or scores.dtype.kind not in "biuf":
+            problem = f"an array of {scores.dtype} of shape {list(scores.shape)}"
+        elif not np.isfinite(scores).all():
+            first = int(np.argmin(np.isfinite(scores)))
+            problem = f"{scores[first]} for pair {first} (nodes {pairs[0, first]} and {pairs[1, first]})"
+        if problem is not None:
+            raise InputError(
+                f"{title} must return {pairs.shape[1]} finite numbers, one per pair, found {problem}; "
+                "report it to its authors"
+            )
+        return scores.astype(np.float64)
+
+    return score
+
+
+HEURISTICS: Registry[PairScore] = Registry("pair rule", "psgnn.pair_rules", _BUILTIN, _checked)
+
+
+def score_pairs(name: str, union: Union, pairs: npt.ArrayLike, seed: int = 0) -> Scores:
     """Scores ``[P]`` of the pairs ``[2, P]`` (ids in the union) under a rule, on the visible graph alone."""
     if name not in HEURISTICS:
         raise unknown_name("training-free rule", name, HEURISTICS)

@@ -206,7 +206,7 @@ def compare(
     *,
     models: Sequence[str | Method] = (),
     peers: Sequence[str] = (),
-    rules: Sequence[str] = tuple(HEURISTICS),
+    rules: Sequence[str] | None = None,
     ablate: bool = False,
     preset: str = "best",
     seeds: int = 3,
@@ -226,7 +226,7 @@ def compare(
         task: ``link`` or ``pair``.
         models: names of models, with or without a preset (``psgnn/paper``), names of peers, or methods.
         peers: names of peers.
-        rules: names of training-free rules; all of them by default.
+        rules: names of training-free rules; all of them by default, those of other packages included.
         ablate: compare ``psgnn`` with itself without each of its parts, and with nothing else.
         preset: of the models that are named without one.
         seeds: number of splits.
@@ -244,7 +244,8 @@ def compare(
         methods = ablations()
     else:
         methods = [name if isinstance(name, Method) else _method(name, preset) for name in models]
-        methods += [Method(name, "peer") for name in peers] + [Method(name, "rule") for name in rules]
+        methods += [Method(name, "peer") for name in peers]
+        methods += [Method(name, "rule") for name in (HEURISTICS.usable() if rules is None else rules)]
     # What is quick comes first: a peer that is not installed is found out before hours of training.
     methods.sort(key=lambda method: ("oracle", "rule", "pretrained", "peer", "model").index(method.kind))
     by_title = _by_title(methods)
