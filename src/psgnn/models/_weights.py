@@ -49,7 +49,7 @@ def weights_digest(name: str) -> str:
 
 
 def _content(name: str) -> bytes:
-    return files("psgnn").joinpath("weights", name + SUFFIX).read_bytes()
+    return (files("psgnn") / "weights" / (name + SUFFIX)).read_bytes()
 
 
 def parse_weights(content: bytes, name: str) -> Weights:

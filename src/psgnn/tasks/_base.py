@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from copy import copy
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -19,6 +19,9 @@ from torch_geometric.data import Data
 from psgnn.errors import InputError, check_integer
 from psgnn.graph._graph import GraphBatch, IntArray, check_names, make_data
 from psgnn.graph._sampling import Pool, distinct_integers, running_total
+
+if TYPE_CHECKING:
+    from typing_extensions import Self  # in typing from Python 3.11 on
 
 log = logging.getLogger(__name__)
 

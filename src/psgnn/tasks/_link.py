@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Self
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -27,6 +27,9 @@ from psgnn.tasks._base import (
 )
 from psgnn.tasks._matching import matched_negatives
 from psgnn.tasks._released import RELEASED, released_pools
+
+if TYPE_CHECKING:
+    from typing_extensions import Self  # in typing from Python 3.11 on
 
 NEGATIVE_RULES = ("uniform", "degree", "distance", RELEASED)
 # A graph without a tenth of its links differs from the whole: roads fall apart. Of a large graph a fortieth is enough
