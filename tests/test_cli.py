@@ -352,6 +352,8 @@ def check_failure(result: tuple[int, str, str], folder: Path, files: set[str], m
         (("train", "edges.csv", "--epochs", "2", "--out", "edges.csv/run"), "edges.csv is a file"),
         (("train", "edges.csv", "--preset", "bst"), "unknown preset 'bst'; did you mean 'best'"),
         (("train", "edges.csv", "--option", "hiden=3"), "unknown option 'hiden'; did you mean 'hidden'"),
+        (("train", "edges.csv", "--option", "tolerance=inf"), "option tolerance=inf .* finite number"),
+        (("train", "edges.csv", "--option", "lr=nan"), "option lr=nan .* finite number"),
         (("train", "edges.csv", "--anchors", "99"), "99 anchors were asked of a graph of 18 nodes"),
         (("anchors", "edges.csv", "--anchors", "99"), "99 anchors were asked of a graph of 18 nodes"),
         (("anchors", "edges.csv", "--anchors", "many"), "must be log, log2 or an integer"),

@@ -27,10 +27,10 @@ from psgnn.models import (
     build_model,
     view_of,
 )
-from psgnn.models._config import PICKERS, make_config
-from psgnn.models._convolutions import CONVOLUTIONS
-from psgnn.models._messages import anchor_messages, dense_messages
-from psgnn.models._pickers import spread_top_k
+from psgnn.nn.config import PICKERS, ModelConfig, make_config
+from psgnn.nn.convolutions import CONVOLUTIONS
+from psgnn.nn.messages import anchor_messages, dense_messages
+from psgnn.nn.pickers import spread_top_k
 from psgnn.tasks import LinkPrediction
 
 SHAPES = [
@@ -434,6 +434,15 @@ def test_settings_that_cannot_be_used_are_named(name: str, options: dict[str, An
     task = LinkPrediction(data_of(nx.connected_caveman_graph(4, 6)))
     with pytest.raises(InputError, match=message):
         build_model(name, task, **options)
+
+
+@pytest.mark.parametrize(
+    "option", [key for key, field in ModelConfig.model_fields.items() if field.annotation is float]
+)
+@pytest.mark.parametrize("value", ["inf", "-inf", "nan"])
+def test_every_number_has_to_be_finite(option: str, value: str) -> None:
+    with pytest.raises(InputError, match=f"^option {option}={value} cannot be used: .*$"):
+        make_config("psgnn", "link", 1, **{option: float(value)})
 
 
 def test_encoders_run_elsewhere_than_on_the_cpu() -> None:

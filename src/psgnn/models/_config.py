@@ -23,7 +23,8 @@ ESTIMATORS = ("gate", "straight-through", "simple", "reinforce")
 class ModelConfig(BaseModel):
     """Everything that decides what a model is and how it learns. Unknown names and wrong types are errors."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+    # The record of a run is JSON, which has no NaN and no infinity.
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True, allow_inf_nan=False)
 
     name: str
     preset: str
