@@ -354,6 +354,14 @@ def check_failure(result: tuple[int, str, str], folder: Path, files: set[str], m
         (("train", "edges.csv", "--option", "hiden=3"), "unknown option 'hiden'; did you mean 'hidden'"),
         (("train", "edges.csv", "--option", "tolerance=inf"), "option tolerance=inf .* finite number"),
         (("train", "edges.csv", "--option", "lr=nan"), "option lr=nan .* finite number"),
+        (
+            ("train", "edges.csv", "--preset", "paper", "--option", "picker=none"),
+            "model psgnn needs anchors, found picker=none; choose .*degree",
+        ),
+        (
+            ("train", "edges.csv", "--model", "gcn", "--option", "picker=degree"),
+            "model gcn has no anchors, found picker=degree; .*psgnn or agnn",
+        ),
         (("train", "edges.csv", "--anchors", "99"), "99 anchors were asked of a graph of 18 nodes"),
         (("anchors", "edges.csv", "--anchors", "99"), "99 anchors were asked of a graph of 18 nodes"),
         (("anchors", "edges.csv", "--anchors", "many"), "must be log, log2 or an integer"),

@@ -54,7 +54,12 @@ def test_one_node_is_its_own_anchor() -> None:
     ("name", "options", "message"),
     [
         ("psgnn", {"picker": "random-sets"}, "needs single nodes as anchors"),
-        ("psgnn", {"picker": "none"}, "needs single nodes as anchors"),
+        ("psgnn", {"picker": "none"}, "model psgnn needs anchors, found picker=none; choose .*sequential"),
+        ("psgnn", {"picker": "none", "preset": "paper"}, "model psgnn needs anchors, found picker=none"),
+        ("pgnn", {"picker": "none"}, "model pgnn needs anchors, found picker=none; choose .*random-sets"),
+        ("agnn", {"picker": "none"}, "model agnn needs anchors, found picker=none; choose .*degree"),
+        ("gcn", {"picker": "degree"}, "model gcn has no anchors, found picker=degree; .*psgnn or agnn"),
+        ("gin", {"picker": "score", "anchors": 4}, "model gin has no anchors, found picker=score"),
         ("psgnn", {"encoder": "layers"}, "needs encoder=channels"),
         ("pgnn", {"decoder": "set"}, "needs encoder=channels"),
         ("gcn", {"decoder": "set"}, "needs encoder=channels"),

@@ -12,7 +12,8 @@ from psgnn.errors import InputError, check_integer, unknown_name
 from psgnn.nn.convolutions import CONVOLUTIONS
 from psgnn.registry import ExtendedNames
 
-MODELS = ("psgnn", "pgnn", "agnn", "gcn", "sage", "gat", "gin")
+ANCHOR_MODELS = ("psgnn", "pgnn", "agnn")
+MODELS = (*ANCHOR_MODELS, "gcn", "sage", "gat", "gin")
 PRESETS = ("best", "paper")
 LEARNED_PICKERS = ("boosted", "random-search")
 PICKERS = ExtendedNames(("score", "sequential", *LEARNED_PICKERS, "random-sets", "none"), RULES)
@@ -227,6 +228,19 @@ def _check_has_anchors(name: str, picker: str, asked: Any) -> None:
         )
 
 
+def _check_picker(config: ModelConfig) -> None:
+    """Refuse anchors for a model without them, and no anchors for a model that needs them."""
+    if config.name in ANCHOR_MODELS and config.picker == "none":
+        refused = ("none", "random-sets") if config.encoder == "channels" else ("none",)
+        valid = ", ".join(picker for picker in PICKERS if picker not in refused)
+        raise InputError(f"model {config.name} needs anchors, found picker=none; choose one of {valid}")
+    if config.name not in ANCHOR_MODELS and config.picker != "none":
+        raise InputError(
+            f"model {config.name} has no anchors, found picker={config.picker}; "
+            "leave it out, or use model psgnn or agnn"
+        )
+
+
 def check_config(settings: dict[str, Any]) -> ModelConfig:
     """The record of these settings, or one line that says which is wrong."""
     try:
@@ -240,6 +254,7 @@ def check_config(settings: dict[str, Any]) -> ModelConfig:
             raise unknown_name(option, getattr(config, option), valid)
     if config.task not in _PAPER_TABLE:
         raise unknown_name("task", config.task, _PAPER_TABLE)
+    _check_picker(config)
     if config.decoder in ("set", "context") and config.encoder != "channels":
         raise InputError(f"decoder={config.decoder} needs encoder=channels, found encoder={config.encoder}")
     if config.init == "pretrained" and (config.name, config.decoder) != ("psgnn", "context"):
