@@ -357,10 +357,21 @@ def test_a_single_feature_is_looked_at() -> None:
     assert train(alone, epochs=60).test["auc"] > 0.95 > train(without, epochs=60).test["auc"]
 
 
-def test_a_constant_feature_says_nothing() -> None:
+@pytest.mark.parametrize("name", ["psgnn", "gcn"])
+def test_one_column_of_features_is_as_wide_whether_it_varies_or_not(name: str) -> None:
+    varying, constant = communities(), communities()
+    varying.x = torch.arange(36.0)[:, None]
+    constant.x = torch.full((36, 1), 3.0)
+    for seen, stranger in ((varying, constant), (constant, varying)):
+        result = train(LinkPrediction(seen), name, epochs=2)
+        assert result.embed([stranger]).isfinite().all()
+
+
+@pytest.mark.parametrize(("columns", "width"), [(None, 1), (torch.ones(36, 2), 2), (torch.randn(36, 3), 3)])
+def test_other_features_are_as_wide_as_they_are(columns: torch.Tensor | None, width: int) -> None:
     data = communities()
-    data.x = torch.full((36, 1), 3.0)
-    assert build_model("psgnn", LinkPrediction(data)).config.in_channels == 1
+    data.x = columns
+    assert build_model("psgnn", LinkPrediction(data)).config.in_channels == width
 
 
 @pytest.mark.parametrize(

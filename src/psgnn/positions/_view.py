@@ -90,7 +90,8 @@ class View:
 def features(graphs: Sequence[Data]) -> torch.Tensor:
     """Node features of the union ``[N, F]``: those of the graphs, or ones where there are none.
 
-    A single column that says something gets ones beside it.
+    A single column gets ones beside it, because a single column in a view stands for no features. The width depends on
+    the number of columns alone, so that a model can be used on a graph where a column happens to be constant.
     """
     columns = {None if graph.x is None else graph.x.size(-1) for graph in graphs}
     if len(columns) > 1:
@@ -98,8 +99,8 @@ def features(graphs: Sequence[Data]) -> torch.Tensor:
     if columns == {None}:
         return torch.ones(sum(int(graph.num_nodes) for graph in graphs), 1)
     x = torch.cat([graph.x.float().reshape(int(graph.num_nodes), -1) for graph in graphs])
-    if x.size(1) == 1 and x.numel() and (x != x[0]).any():
-        x = torch.cat([x, torch.ones_like(x)], dim=1)  # a single column would be taken for none
+    if x.size(1) == 1:
+        x = torch.cat([x, torch.ones_like(x)], dim=1)
     return x
 
 
