@@ -425,6 +425,19 @@ def test_a_blind_copy_draws_the_negatives_of_the_task():
     assert not linked & set(pairs_of(blind.sample_negatives(5000, np.random.default_rng(1))))
 
 
+@pytest.mark.parametrize("kind", [LinkPrediction, PairClassification])
+def test_a_blind_copy_has_the_digest_of_its_own_splits(kind):
+    def task():
+        data = data_of(nx.connected_caveman_graph(5, 6))
+        data.y = torch.arange(30) // 6
+        return kind(data, seed=2)
+
+    seen, unread = task(), task()
+    assert seen.digest != seen.blind().digest  # even where that of the task is known already
+    assert seen.blind().digest == unread.blind().digest
+    assert seen.digest == unread.digest
+
+
 def test_bad_folds_and_sizes():
     task = LinkPrediction(data_of(nx.path_graph(9)), folds=4)
     with pytest.raises(InputError, match=r"no fold 4; the task has folds 0\.\.3"):

@@ -110,6 +110,7 @@ class Task(ABC):
         """A copy for whoever may look at the validation pairs alone; they stand for those of test."""
         other = copy(self)
         other.test = self.val
+        other.__dict__.pop("digest", None)  # cached, and of the splits with the test pairs
         return other
 
     @abstractmethod
