@@ -8,7 +8,6 @@ import logging
 import os
 import pickle
 import re
-import resource
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -822,6 +821,7 @@ def test_a_link_and_the_permissions_stay(tmp_path: Path) -> None:
 @contextmanager
 def file_size_limit(size: int) -> Iterator[None]:
     """Writing past ``size`` bytes fails, as on a full disk (Python ignores SIGXFSZ)."""
+    resource = pytest.importorskip("resource")
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (size, hard))
     try:

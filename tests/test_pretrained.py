@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import resource
 import subprocess
 import sys
 from dataclasses import replace
@@ -608,6 +607,7 @@ def test_weights_are_compared_with_the_shipped_ones(
 
 def test_a_csv_is_predicted_within_ten_seconds(tmp_path: Path) -> None:
     """Ten seconds of a machine that imports PyG in five: processor time, beside that import on this machine."""
+    resource = pytest.importorskip("resource")
     predict = [sys.executable, "-m", "psgnn", "predict", str(VILLAGE), "--top", "50", "--json"]
     peer = [sys.executable, "-c", "import torch_geometric.nn"]
 

@@ -61,9 +61,8 @@ def write_graph(kind: str, nodes: int, path: Path) -> int:
 def measure(path: str) -> dict[str, Any]:
     """The stages of one graph, in this process."""
     import psgnn
-    from psgnn.memory import prepare_memory
-    from psgnn.models import build_model
-    from psgnn.positions._measure import positions_of
+    from psgnn.nn import build_model
+    from psgnn.nn.positions import positions_of
     from psgnn.training import CPU, _Trainer
 
     seconds: dict[str, float] = {}
@@ -75,7 +74,6 @@ def measure(path: str) -> dict[str, Any]:
         seconds[stage] = round(now - last, 3)
         last = now
 
-    prepare_memory(None)  # as `psgnn train` does
     graph = psgnn.read_graph(path)
     lap("read")
     task = psgnn.LinkPrediction([graph], seed=0)

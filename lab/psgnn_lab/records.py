@@ -6,16 +6,15 @@ processes can write side by side and a kill at any moment leaves the old file or
 
 from __future__ import annotations
 
-import fcntl
 import json
-import os
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from psgnn.errors import InputError
-from psgnn_lab.plan import Run
+from psgnn.experiments.plan import Run
+from psgnn.locks import locked
 
 Record = dict[str, Any]
 DIGITS = 6  # of a metric; more would be noise of the machine
@@ -79,15 +78,3 @@ def _rounded(value: Any) -> Any:
     if isinstance(value, Mapping):
         return {key: _rounded(entry) for key, entry in value.items()}
     return round(value, DIGITS) if isinstance(value, float) else value
-
-
-@contextmanager
-def locked(folder: Path) -> Iterator[None]:
-    """Alone in the folder, which is made; the lock ends with the process, however that ends."""
-    folder.mkdir(parents=True, exist_ok=True)
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX)
-        yield
-    finally:
-        os.close(handle)

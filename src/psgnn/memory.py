@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import ctypes
 import mmap
 import os
 import re
-import resource
 import sys
 import tempfile
 from collections.abc import Iterator
@@ -16,6 +14,7 @@ from typing import IO, Any
 
 import numpy as np
 import numpy.typing as npt
+import psutil
 
 from psgnn.errors import InputError
 
@@ -27,29 +26,7 @@ SHARE = 0.5
 MOST = 2**60  # more is as good as no limit
 LEAST = 2**30  # what psgnn and its libraries reserve, most of it never used
 
-# Names that glibc has for settings of its memory, from malloc.h.
-M_TRIM_THRESHOLD, M_MMAP_MAX = -1, -4
-
 _cap: int | None = None
-
-
-def prepare_memory(cap: int | str | None) -> None:
-    """Make this process ready for large arrays: within a cap, or without one as fast as can be."""
-    limit_memory(cap)
-    if cap is None:
-        keep_freed_memory()
-
-
-def keep_freed_memory() -> None:
-    """Keep memory that is freed for the next array, in place of giving it back to the system.
-
-    The system clears every page that it gives, which is a fifth of the time on graphs of millions of nodes. Does
-    nothing but on Linux with glibc.
-    """
-    set_option = getattr(ctypes.CDLL(None), "mallopt", None) if sys.platform == "linux" else None
-    if set_option is not None:
-        set_option(M_TRIM_THRESHOLD, -1)  # never
-        set_option(M_MMAP_MAX, 0)  # arrays come from the same memory as all else
 
 
 def limit_memory(cap: int | str | None) -> None:
@@ -67,11 +44,20 @@ def limit_memory(cap: int | str | None) -> None:
         raise InputError(
             f"a memory cap of {describe(size)} is too low; psgnn alone reserves about {describe(LEAST)}"
         )
+    _enforce(size)
+    _cap = size
+
+
+def _enforce(size: int | None) -> None:
+    """Have the system hold this process to so many bytes, where it can."""
+    try:
+        import resource
+    except ImportError:  # Windows has no such limit: columns still go to files
+        return
     _, hard = resource.getrlimit(resource.RLIMIT_DATA)
     soft = resource.RLIM_INFINITY if size is None else size
     if hard == resource.RLIM_INFINITY or (soft != resource.RLIM_INFINITY and soft <= hard):
         resource.setrlimit(resource.RLIMIT_DATA, (soft, hard))
-    _cap = size
 
 
 def memory_cap() -> int | None:
@@ -94,17 +80,24 @@ def describe(size: int) -> str:
 
 def used_bytes() -> int:
     """Memory of this process that is its own: what mapped files take is the system's, and it can have it back."""
-    status = Path("/proc/self/status")
-    if status.exists():
-        found = re.search(r"VmData:\s+(\d+) kB", status.read_text())
-        if found:
-            return int(found[1]) * 1024
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss  # bytes on a Mac
+    info = psutil.Process().memory_info()
+    # What the limit of `_enforce` counts on Linux, its like on Windows, and the best that a Mac has.
+    return int(getattr(info, "data", None) or getattr(info, "private", None) or info.rss)
+
+
+def peak_bytes() -> int:
+    """The most memory that this process has had at once."""
+    try:
+        import resource
+    except ImportError:
+        return int(psutil.Process().memory_info().peak_wset)
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return peak if sys.platform == "darwin" else peak * 1024  # bytes on a Mac, else KiB
 
 
 def physical_memory() -> int:
     """Bytes that this machine has."""
-    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    return int(psutil.virtual_memory().total)
 
 
 def need_room(size: int) -> None:

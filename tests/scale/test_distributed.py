@@ -249,6 +249,39 @@ def test_a_folder_is_trained_in_by_one_process(tmp_path: Path) -> None:
     with alone_in(tmp_path / "run"), pytest.raises(InputError, match="another process is at work in"):
         fit(build_model("gcn", task), task, epochs=2, out=tmp_path / "run")
     fit(build_model("gcn", task), task, epochs=2, out=tmp_path / "run")
+    assert not list((tmp_path / "run").glob(".*"))
+
+
+def test_the_lock_of_a_killed_process_blocks_nobody(tmp_path: Path) -> None:
+    script = (
+        "import os, sys\nfrom pathlib import Path\nfrom psgnn.runs import alone_in\n"
+        "with alone_in(Path(sys.argv[1])): os._exit(9)"
+    )
+    folder = tmp_path / "run"
+    task = LinkPrediction(psgnn.load_dataset("communities", communities=3, size=6))
+    for force in (False, True):
+        assert subprocess.run([sys.executable, "-c", script, str(folder)]).returncode == 9
+        fit(build_model("gcn", task), task, epochs=2, out=folder, force=force)
+        assert not list(folder.glob(".*"))
+
+
+def test_a_lock_is_held_by_one_process_at_a_time(tmp_path: Path) -> None:
+    """Four processes add to one number; removing the lock's file must let no two in at once."""
+    script = """
+import sys
+from pathlib import Path
+from psgnn.locks import locked
+folder = Path(sys.argv[1])
+for _ in range(200):
+    with locked(folder):
+        count = folder / "count"
+        count.write_text(str(int(count.read_text()) + 1))
+"""
+    (tmp_path / "count").write_text("0")
+    workers = [subprocess.Popen([sys.executable, "-c", script, str(tmp_path)]) for _ in range(4)]
+    assert [worker.wait() for worker in workers] == [0] * 4
+    assert (tmp_path / "count").read_text() == "800"
+    assert [path.name for path in tmp_path.iterdir()] == ["count"]
 
 
 # Devices

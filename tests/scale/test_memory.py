@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
 import os
 import subprocess
 import sys
@@ -122,25 +121,24 @@ print("free")
     assert done.stdout.split() == ["held", "free"], done.stderr
 
 
-@pytest.mark.skipif(
-    not hasattr(ctypes.CDLL(None), "mallopt"), reason="another C library has no such settings"
-)
-@pytest.mark.parametrize("keeps", [True, False])
-def test_freed_memory_is_kept_for_the_next_array(keeps: bool) -> None:
-    script = f"""
-import re
+def test_a_cap_where_the_system_has_no_limits() -> None:
+    """Windows has no module ``resource``: columns still go to files, and nothing fails."""
+    script = """
+import sys
+import psutil  # which on Linux has to find it
+sys.modules["resource"] = None
 import numpy as np
-from psgnn.memory import prepare_memory
-def resident():
-    return int(re.search(r"VmRSS:\\s+(\\d+) kB", open("/proc/self/status").read())[1]) * 1024
-prepare_memory({None if keeps else "'4G'"})
-before = resident()
-array = np.ones(2**26)
-del array
-print(resident() - before)
+from psgnn.memory import empty_columns, limit_memory, memory_cap, used_bytes
+limit_memory("1G")
+columns = empty_columns((600, 2**20), np.uint8)
+assert memory_cap() == 2**30
+assert columns.base is not None
+assert used_bytes() > 0
+limit_memory(None)
+print("done")
 """
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
-    assert (int(done.stdout) > 2**28) == keeps
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
+    assert done.stdout.split() == ["done"], done.stderr
 
 
 def test_room_is_asked_for_before_a_file_is_read(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

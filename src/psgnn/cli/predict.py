@@ -76,13 +76,12 @@ def predict_command(
     Without a run: psgnn predict my-edges.csv --top 50
     """
     from psgnn.console import flush_notes, print_json, set_verbosity
-    from psgnn.graph._exports import pair_columns, write_pairs
-    from psgnn.graph._read import check_output, read_pairs
-    from psgnn.memory import prepare_memory
-    from psgnn.training._candidates import top_links
+    from psgnn.exports import pair_columns, write_pairs
+    from psgnn.io import check_output, read_pairs
+    from psgnn.memory import limit_memory
 
     set_verbosity(quiet=quiet or as_json, verbose=verbose)
-    prepare_memory(memory)
+    limit_memory(memory)
     if (pairs is None) == (top is None):
         raise InputError("pass either --pairs FILE or --top N")
     if out is not None:

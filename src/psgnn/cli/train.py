@@ -92,15 +92,16 @@ def train_command(
     Example: psgnn train communities --task link --epochs 200 --out my-run
     """
     from psgnn.console import print_json, print_table, set_verbosity
-    from psgnn.memory import prepare_memory
-    from psgnn.models import build_model
-    from psgnn.positions._team import LostWorkerError, place
+    from psgnn.distributed import LostWorkerError, place
+    from psgnn.memory import limit_memory
+    from psgnn.nn import build_model
+    from psgnn.runs import STATE
     from psgnn.training import fit
     from psgnn.training._compare import make_task
     from psgnn.training._runs import STATE
 
     set_verbosity(quiet=quiet or as_json or place()[0] > 0, verbose=verbose)
-    prepare_memory(memory)
+    limit_memory(memory)
     chosen = dict(parse_setting(text) for text in options or [])
     if anchors is not None:
         chosen["anchors"] = parse_anchors(anchors)

@@ -9,10 +9,10 @@ from typing import Any
 import torch
 
 from psgnn.errors import InputError
-from psgnn.graph._read import TEMPORARY
-from psgnn.positions._choices import AnyChoice, choice_of, choice_tensors
-from psgnn.training import _runs as runs
-from psgnn.training._heldout import HELD_OUT
+from psgnn.heldout import HELD_OUT
+from psgnn.io import TEMPORARY
+from psgnn.locks import LOCK
+from psgnn.nn.choices import AnyChoice, choice_of, choice_tensors
 
 RUN_FILES = (runs.RECORD, runs.STATE, runs.CONFIG, runs.WEIGHTS, runs.GRAPH, HELD_OUT)
 DATA = ("split", "graph")  # digests, in the identity of a run
@@ -70,7 +70,7 @@ def open_run(
 
 def _is_ours(name: str) -> bool:
     """Whether a file of this name is a part of a run, or of one that was being written."""
-    return name in (*RUN_FILES, runs.LESSONS) or name.startswith(TEMPORARY)
+    return name in (*RUN_FILES, runs.LESSONS, LOCK) or name.startswith(TEMPORARY)
 
 
 def _difference(before: Any, now: dict[str, Any]) -> str:
@@ -136,7 +136,7 @@ def remove_run(folder: Path) -> bool:
     Where other files lie beside them and nothing says that it is a run, files with the names of a run's are not ours.
     """
     runs.check_folder(folder)
-    found = list(folder.iterdir()) if folder.exists() else []
+    found = [path for path in folder.iterdir() if path.name != LOCK] if folder.exists() else []
     if not _holds_run(folder) and not all(_is_ours(path.name) for path in found):
         return False
     for path in found:

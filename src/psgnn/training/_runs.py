@@ -10,14 +10,12 @@ RUN/state.safetensors      where training stands, until it has ended
 
 from __future__ import annotations
 
-import fcntl
 import hashlib
 import json
-import os
 import platform
 import sys
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -26,11 +24,12 @@ import numpy as np
 import torch
 
 from psgnn.errors import InputError
-from psgnn.graph._graph import Adjacency, GraphBatch
-from psgnn.graph._read import atomic_write
-from psgnn.models._config import ModelConfig, check_config
-from psgnn.models._tensors import DAMAGE, pack, unpack
-from psgnn.positions._view import View
+from psgnn.graph import Adjacency, Union
+from psgnn.io import atomic_write
+from psgnn.locks import BusyError, locked
+from psgnn.nn.config import ModelConfig, check_config
+from psgnn.nn.view import View
+from psgnn.tensors import DAMAGE, pack, unpack
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -57,24 +56,20 @@ def check_folder(folder: Path) -> None:
 
 @contextmanager
 def alone_in(folder: Path) -> Iterator[None]:
-    """Alone in the folder of a run, which is made; the lock ends with the process, however that ends."""
+    """Create the run folder and lock it; the lock ends with the process, however that ends."""
     check_folder(folder)
     made = not folder.exists()
-    folder.mkdir(parents=True, exist_ok=True)
-    handle = os.open(folder, os.O_RDONLY)
     try:
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        os.close(handle)
+        with locked(folder, wait=False):
+            yield
+    except BusyError:
         raise InputError(
             f"another process is at work in {folder}; wait for it or choose another --out"
         ) from None
-    try:
-        yield
     finally:
-        os.close(handle)
-        if made and not any(folder.iterdir()):
-            folder.rmdir()
+        if made:
+            with suppress(OSError):  # not empty
+                folder.rmdir()
 
 
 def write_text(path: Path, text: str) -> None:
