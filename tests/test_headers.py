@@ -18,7 +18,7 @@ from typer.testing import CliRunner
 
 from psgnn.cli import app
 from psgnn.errors import InputError
-from psgnn.io import read_graph, read_labels, read_pairs
+from psgnn.graph._read import read_graph, read_labels, read_pairs
 
 SEPARATORS = {".csv": ",", ".tsv": "\t", ".txt": " ", ".csv.gz": ",", ".tsv.gz": "\t", ".txt.gz": " "}
 CYCLE = [(f"n{i}", f"n{(i + 1) % 12}") for i in range(12)]

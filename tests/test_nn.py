@@ -27,10 +27,10 @@ from psgnn.models import (
     build_model,
     view_of,
 )
-from psgnn.nn.config import PICKERS, ModelConfig, make_config
-from psgnn.nn.convolutions import CONVOLUTIONS
-from psgnn.nn.messages import anchor_messages, dense_messages
-from psgnn.nn.pickers import spread_top_k
+from psgnn.models._config import PICKERS, ModelConfig, make_config
+from psgnn.models._convolutions import CONVOLUTIONS
+from psgnn.models._messages import anchor_messages, dense_messages
+from psgnn.models._pickers import spread_top_k
 from psgnn.tasks import LinkPrediction
 
 SHAPES = [

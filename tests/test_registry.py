@@ -19,12 +19,12 @@ import psgnn.registry
 from conftest import Run, adjacency_of, data_of
 from psgnn import LinkPrediction, build_model, fit, load, select_anchors
 from psgnn.anchors import RULES
-from psgnn.compare import compare
 from psgnn.errors import InputError
-from psgnn.graph import Union
-from psgnn.heuristics import HEURISTICS, score_pairs
-from psgnn.nn.config import PICKERS, make_config
-from psgnn.transforms import AddAnchorDistances
+from psgnn.graph import GraphBatch
+from psgnn.models._config import PICKERS, make_config
+from psgnn.models.transforms import AddAnchorDistances
+from psgnn.scoring import HEURISTICS, score_pairs
+from psgnn.training._compare import compare
 
 ROOT = Path(__file__).resolve().parent.parent
 EXAMPLE = ROOT / "examples" / "psgnn-extra-rules"
@@ -99,7 +99,7 @@ def test_a_rule_of_another_package_is_used_by_its_name(install: Install, ring: n
     assert "last" in PICKERS
     assert [*RULES.builtin, "last"] == list(RULES)
     assert len(PICKERS) == len(list(PICKERS))
-    scores = score_pairs("near", Union.of([data_of(ring)]), [[0, 1], [5, 3]])
+    scores = score_pairs("near", GraphBatch.of([data_of(ring)]), [[0, 1], [5, 3]])
     assert scores.tolist() == [-5.0, -2.0]
     assert scores.dtype == np.float64
     code, out, err = run("anchors", "grid", "--set", "rows=4", "--set", "cols=5", "--method", "all", "--json")
@@ -151,7 +151,7 @@ def test_a_rule_that_breaks_is_one_line_when_it_is_asked_for(
     with pytest.raises(InputError, match=rf"^anchor rule 'last' of rules-broken 1\.5 {reason}"):
         select_anchors(data_of(ring), "last", 3)
     with pytest.raises(InputError, match=rf"^pair rule 'near' of rules-broken 1\.5 {reason}"):
-        score_pairs("near", Union.of([data_of(ring)]), [[0], [5]])
+        score_pairs("near", GraphBatch.of([data_of(ring)]), [[0], [5]])
     task = LinkPrediction(data_of(ring), seed=0)
     with pytest.raises(InputError, match=reason):
         build_model("psgnn", task, picker="last")
@@ -238,7 +238,7 @@ def test_wrong_scores_are_one_line_that_names_the_rule(
 ) -> None:
     install("rules-wrong", pairs=rule)
     with pytest.raises(InputError, match=rf"^pair rule '{rule}' of rules-wrong 1\.5 .*{found}"):
-        score_pairs(rule, Union.of([data_of(ring)]), [[0, 1, 2], [5, 3, 4]])
+        score_pairs(rule, GraphBatch.of([data_of(ring)]), [[0, 1, 2], [5, 3, 4]])
 
 
 def test_built_in_rules_need_no_metadata(ring: nx.Graph, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -250,7 +250,7 @@ def test_built_in_rules_need_no_metadata(ring: nx.Graph, monkeypatch: pytest.Mon
     HEURISTICS.refresh()
     for name in RULES.builtin:
         select_anchors(data_of(ring), name, 3)
-    score_pairs("pagerank", Union.of([data_of(ring)]), [[0], [5]])
+    score_pairs("pagerank", GraphBatch.of([data_of(ring)]), [[0], [5]])
     for picker in ("mixed", "score", "random-search"):
         make_config("psgnn", "link", 1, picker=picker, preset="paper")
     with pytest.raises(AssertionError, match="were read"):
@@ -325,4 +325,4 @@ def test_the_rules_of_the_example_are_those_of_networkx(monkeypatch: pytest.Monk
     assert [(expected[v], graph.degree(v)) for v in picked.tolist()] == ranks[:5]
     pairs = np.array([[0, 4, 9], [33, 5, 20]])
     shared = [len(set(graph[u]) & set(graph[v])) / (graph.degree(u) + graph.degree(v)) for u, v in pairs.T]
-    assert extra.sorensen(Union.of([data_of(graph)]), pairs, 0) == pytest.approx(shared)
+    assert extra.sorensen(GraphBatch.of([data_of(graph)]), pairs, 0) == pytest.approx(shared)

@@ -17,8 +17,8 @@ import psgnn
 import psgnn.models._decoders as decoders
 import psgnn.models._pickers as pickers
 import psgnn.positions._measure as positions_module
-import psgnn.training._fit as training
 import psgnn.training._batches as batches
+import psgnn.training._fit as training
 from conftest import data_of
 from psgnn.models import Choice, View, build_model, view_of
 from psgnn.models._channels import ChannelEncoder

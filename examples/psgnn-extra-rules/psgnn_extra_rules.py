@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from psgnn.graph import Adjacency, Union
+from psgnn.graph import Adjacency, GraphBatch
 
 
 def core(adjacency: Adjacency, k: int, rng: np.random.Generator) -> npt.NDArray[np.int64]:
@@ -31,7 +31,7 @@ def core_numbers(adjacency: Adjacency) -> npt.NDArray[np.int64]:
     return numbers
 
 
-def sorensen(union: Union, pairs: npt.NDArray[np.int64], seed: int) -> npt.NDArray[np.float64]:
+def sorensen(union: GraphBatch, pairs: npt.NDArray[np.int64], seed: int) -> npt.NDArray[np.float64]:
     """Return the common neighbours of each pair divided by the sum of the two degrees, ``[P]``."""
     indptr, indices = union.adjacency.indptr, union.adjacency.indices
     common = np.empty(pairs.shape[1])

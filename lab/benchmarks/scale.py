@@ -61,8 +61,8 @@ def write_graph(kind: str, nodes: int, path: Path) -> int:
 def measure(path: str) -> dict[str, Any]:
     """The stages of one graph, in this process."""
     import psgnn
-    from psgnn.nn import build_model
-    from psgnn.nn.positions import positions_of
+    from psgnn.models import build_model
+    from psgnn.positions._measure import positions_of
     from psgnn.training import CPU, _Trainer
 
     seconds: dict[str, float] = {}

@@ -215,8 +215,8 @@ def _registry(group: str, preset: str) -> list[dict[str, Any]]:
             {**about, "name": f"psgnn-{_slug(label)}", "title": label, "options": dict(options)}
             for label, options in ABLATIONS.items()
         ]
-    from psgnn.compare import REGISTRIES
-    from psgnn.heuristics import HEURISTICS
+    from psgnn.scoring import HEURISTICS
+    from psgnn.training._compare import REGISTRIES
 
     kind = group.removesuffix("s")
     # Rules of other packages are named one by one: a plan does not depend on what else is installed.

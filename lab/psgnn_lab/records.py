@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from psgnn.errors import InputError
-from psgnn.experiments.plan import Run
 from psgnn.locks import locked
+from psgnn_lab.plan import Run
 
 Record = dict[str, Any]
 DIGITS = 6  # of a metric; more would be noise of the machine

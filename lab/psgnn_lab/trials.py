@@ -13,11 +13,11 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
-from psgnn.experiments.manifest import Manifest, MethodSpec, Row
-from psgnn.experiments.plan import Run
-from psgnn.experiments.records import DIGITS, intact, read_lines, record_path, write_lines
-from psgnn.experiments.search_spec import Params, Search
 from psgnn.locks import locked
+from psgnn_lab.manifest import Manifest, MethodSpec, Row
+from psgnn_lab.plan import Run
+from psgnn_lab.records import DIGITS, intact, read_lines, record_path, write_lines
+from psgnn_lab.search_spec import Params, Search
 
 FOLDER = "search"
 UNKNOWN_SECONDS = 10.0

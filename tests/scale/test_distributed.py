@@ -254,7 +254,7 @@ def test_a_folder_is_trained_in_by_one_process(tmp_path: Path) -> None:
 
 def test_the_lock_of_a_killed_process_blocks_nobody(tmp_path: Path) -> None:
     script = (
-        "import os, sys\nfrom pathlib import Path\nfrom psgnn.runs import alone_in\n"
+        "import os, sys\nfrom pathlib import Path\nfrom psgnn.training._runs import alone_in\n"
         "with alone_in(Path(sys.argv[1])): os._exit(9)"
     )
     folder = tmp_path / "run"

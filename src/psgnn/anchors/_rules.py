@@ -62,7 +62,7 @@ _BUILTIN: dict[str, Rule] = {
     "mixed": _mixed,
 }
 
-# Pickers of `psgnn.nn.config` that are no rules, and ``all`` of the command line.
+# Pickers of `psgnn.models._config` that are no rules, and ``all`` of the command line.
 _RESERVED = ("all", "score", "sequential", "boosted", "random-search", "random-sets", "none")
 
 

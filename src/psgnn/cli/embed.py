@@ -54,8 +54,8 @@ def embed_command(
     Without a run: psgnn embed my-edges.csv -o embeddings.parquet
     """
     from psgnn.console import flush_notes, print_json, set_verbosity
-    from psgnn.exports import write_embeddings
-    from psgnn.io import check_output
+    from psgnn.graph._exports import write_embeddings
+    from psgnn.graph._read import check_output
     from psgnn.memory import limit_memory
 
     set_verbosity(quiet=quiet or as_json, verbose=verbose)

@@ -86,7 +86,7 @@ def anchors_command(
     if plot is not None:
         check_output(plot, force=force, suffixes=FIGURE_SUFFIXES)
     methods = RULES.usable() if method == "all" else [method]
-    graphs = load_graphs(graph, root, settings, columns=columns)
+    graphs = load_graphs(graph, root, settings, columns=columns, header=header)
     chosen = describe_anchors(
         graphs, methods, parse_anchors(anchors), hops=hops, seed=seed, show_progress=not quiet
     )

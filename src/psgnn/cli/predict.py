@@ -76,9 +76,10 @@ def predict_command(
     Without a run: psgnn predict my-edges.csv --top 50
     """
     from psgnn.console import flush_notes, print_json, set_verbosity
-    from psgnn.exports import pair_columns, write_pairs
-    from psgnn.io import check_output, read_pairs
+    from psgnn.graph._exports import pair_columns, write_pairs
+    from psgnn.graph._read import check_output, read_pairs
     from psgnn.memory import limit_memory
+    from psgnn.training._candidates import top_links
 
     set_verbosity(quiet=quiet or as_json, verbose=verbose)
     limit_memory(memory)

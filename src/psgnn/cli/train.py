@@ -92,10 +92,9 @@ def train_command(
     Example: psgnn train communities --task link --epochs 200 --out my-run
     """
     from psgnn.console import print_json, print_table, set_verbosity
-    from psgnn.distributed import LostWorkerError, place
     from psgnn.memory import limit_memory
-    from psgnn.nn import build_model
-    from psgnn.runs import STATE
+    from psgnn.models import build_model
+    from psgnn.positions._team import LostWorkerError, place
     from psgnn.training import fit
     from psgnn.training._compare import make_task
     from psgnn.training._runs import STATE

@@ -26,11 +26,11 @@ import torch
 from torch_geometric.data import Data
 
 from psgnn.errors import InputError
-from psgnn.formats import Edges, as_integers, from_edge_index, from_matrix, number, read_edges
-from psgnn.graph import Adjacency, IntArray, check_names, make_data
-from psgnn.headers import Columns
-from psgnn.kernels import bucket_edges, drop_repeats, transpose
-from psgnn.tables import Table, check_file, read_table
+from psgnn.graph._formats import Edges, as_integers, from_edge_index, from_matrix, number, read_edges
+from psgnn.graph._graph import Adjacency, IntArray, check_names, make_data
+from psgnn.graph._headers import Columns
+from psgnn.graph._tables import Table, check_file, read_table
+from psgnn.kernels._csr import bucket_edges, drop_repeats, transpose
 
 if TYPE_CHECKING:
     import networkx

@@ -32,7 +32,15 @@ import polars as pl
 from numba import njit
 
 from psgnn.errors import InputError
-from psgnn.headers import Columns, Guess, all_numbers, chosen_pair, guess_header, named_pair, weight_column
+from psgnn.graph._headers import (
+    Columns,
+    Guess,
+    all_numbers,
+    chosen_pair,
+    guess_header,
+    named_pair,
+    weight_column,
+)
 from psgnn.memory import memory_cap, need_room
 
 log = logging.getLogger("psgnn")

@@ -9,7 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from psgnn.anchors._rules import RULES
 from psgnn.errors import InputError, check_integer, unknown_name
-from psgnn.nn.convolutions import CONVOLUTIONS
+from psgnn.models._convolutions import CONVOLUTIONS
 from psgnn.registry import ExtendedNames
 
 ANCHOR_MODELS = ("psgnn", "pgnn", "agnn")

@@ -13,14 +13,14 @@ import numpy.typing as npt
 from scipy.sparse import csr_array
 from scipy.sparse.linalg import LinearOperator, eigsh
 
-from psgnn.anchors.greedy import farthest_first
-from psgnn.anchors.rules import anchor_count
-from psgnn.distances.engine import num_threads, run_threads
-from psgnn.distances.kernels import NO_CUTOFF
-from psgnn.distances.oracle import DistanceOracle
+from psgnn.anchors._greedy import farthest_first
+from psgnn.anchors._rules import anchor_count
+from psgnn.distances._engine import num_threads, run_threads
+from psgnn.distances._oracle import DistanceOracle
 from psgnn.errors import InputError, unknown_name
-from psgnn.graph import Adjacency, IntArray, Union
-from psgnn.heuristics.kernels import pair_hops, pushed_pagerank, shared_neighbours
+from psgnn.graph import Adjacency, GraphBatch, IntArray
+from psgnn.kernels._bfs import NO_CUTOFF
+from psgnn.kernels._pairs import pair_hops, pushed_pagerank, shared_neighbours
 from psgnn.registry import Registry, call_plugin
 
 Scores = npt.NDArray[np.float64]
@@ -173,7 +173,7 @@ _BUILTIN: dict[str, PairScore] = {
 def _checked(title: str, function: Callable[..., Any]) -> PairScore:
     """A plugin's rule whose answer is ``[P]`` finite numbers, or one line that names it."""
 
-    def score(union: Union, pairs: IntArray, seed: int) -> Scores:
+    def score(union: GraphBatch, pairs: IntArray, seed: int) -> Scores:
         answer = call_plugin(title, function, union, pairs, seed)
         scores: npt.NDArray[Any] = call_plugin(title, np.asarray, answer)
         problem = None
@@ -195,7 +195,7 @@ def _checked(title: str, function: Callable[..., Any]) -> PairScore:
 HEURISTICS: Registry[PairScore] = Registry("pair rule", "psgnn.pair_rules", _BUILTIN, _checked)
 
 
-def score_pairs(name: str, union: Union, pairs: npt.ArrayLike, seed: int = 0) -> Scores:
+def score_pairs(name: str, union: GraphBatch, pairs: npt.ArrayLike, seed: int = 0) -> Scores:
     """Scores ``[P]`` of the pairs ``[2, P]`` (ids in the union) under a rule, on the visible graph alone."""
     if name not in HEURISTICS:
         raise unknown_name("training-free rule", name, HEURISTICS)

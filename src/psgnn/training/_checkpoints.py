@@ -9,10 +9,11 @@ from typing import Any
 import torch
 
 from psgnn.errors import InputError
-from psgnn.heldout import HELD_OUT
-from psgnn.io import TEMPORARY
+from psgnn.graph._read import TEMPORARY
 from psgnn.locks import LOCK
-from psgnn.nn.choices import AnyChoice, choice_of, choice_tensors
+from psgnn.positions._choices import AnyChoice, choice_of, choice_tensors
+from psgnn.training import _runs as runs
+from psgnn.training._heldout import HELD_OUT
 
 RUN_FILES = (runs.RECORD, runs.STATE, runs.CONFIG, runs.WEIGHTS, runs.GRAPH, HELD_OUT)
 DATA = ("split", "graph")  # digests, in the identity of a run

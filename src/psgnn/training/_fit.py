@@ -15,15 +15,12 @@ import torch
 
 from psgnn.console import Bar
 from psgnn.errors import InputError, check_integer
-from psgnn.heldout import part_of, write_held_out
 from psgnn.memory import peak_bytes
-from psgnn.metrics import METRICS, auc_standard_error, evaluate
-from psgnn.nn.boosted import Evidence, LearnedPicker
-from psgnn.nn.choices import AnyChoice
-from psgnn.nn.models import PositionModel
-from psgnn.nn.view import View, features
-from psgnn.optimization import move_average, one_cycle, score_function, seed_torch
-from psgnn.results import Result, load, names_of, save_run
+from psgnn.models._boosted import Evidence, LearnedPicker
+from psgnn.models._models import PositionModel
+from psgnn.positions._choices import AnyChoice
+from psgnn.positions._team import Team, joined
+from psgnn.positions._view import View, features
 from psgnn.tasks import LinkPrediction, Split, Task
 from psgnn.tasks._metrics import METRICS, auc_standard_error, evaluate
 from psgnn.training import _runs as runs

@@ -24,12 +24,12 @@ import numpy as np
 import torch
 
 from psgnn.errors import InputError
-from psgnn.graph import Adjacency, Union
-from psgnn.io import atomic_write
+from psgnn.graph import Adjacency, GraphBatch
+from psgnn.graph._read import atomic_write
 from psgnn.locks import BusyError, locked
-from psgnn.nn.config import ModelConfig, check_config
-from psgnn.nn.view import View
-from psgnn.tensors import DAMAGE, pack, unpack
+from psgnn.models._config import ModelConfig, check_config
+from psgnn.models._tensors import DAMAGE, pack, unpack
+from psgnn.positions._view import View
 
 if sys.version_info >= (3, 11):
     import tomllib
