@@ -11,11 +11,11 @@ from far_device import FAR, Far, FarDevice
 from psgnn.errors import InputError
 from psgnn.models._convolutions import CONVOLUTIONS, EXPONENT_RANGE, make_conv
 from psgnn.models._sparse import neighbour_sums, pair_dots, weighted_sums
-from psgnn.positions._view import View, view_of
+from psgnn.models._view import TensorView, view_of
 
 
 @pytest.fixture
-def view() -> View:
+def view() -> TensorView:
     """Two graphs, with a node that has no neighbours."""
     graph = nx.gnm_random_graph(20, 40, seed=1)
     graph.add_node(20)

@@ -14,7 +14,7 @@ from psgnn.datasets import load_dataset
 from psgnn.errors import InputError
 from psgnn.models import build_model
 from psgnn.models._pickers import RulePicker
-from psgnn.positions._view import view_of
+from psgnn.models._view import view_of
 from psgnn.tasks import LinkPrediction, PairClassification, Task
 from psgnn.training import _batches as batches
 from psgnn.training import _fit as training

@@ -20,7 +20,7 @@ from torch_geometric.data import Data
 
 from conftest import data_of
 from psgnn.errors import InputError, MissingExtraError
-from psgnn.positions._view import View
+from psgnn.models._view import TensorView
 from psgnn.tasks import LinkPrediction, PairClassification, Split, Task
 from psgnn.tasks._metrics import evaluate
 from psgnn.training import _peers as peers
@@ -190,7 +190,7 @@ def test_training_positives_are_described_by_a_graph_without_them(monkeypatch: p
     task = TASKS["link"]()
     described: list[torch.Tensor] = []
 
-    def linked(view: View, pairs: torch.Tensor, seed: int) -> torch.Tensor:
+    def linked(view: TensorView, pairs: torch.Tensor, seed: int) -> torch.Tensor:
         edges = {tuple(edge) for edge in view.edge_index.T.tolist()}
         described.append(pairs)
         return torch.tensor([[float(tuple(pair) in edges)] for pair in pairs.T.tolist()])

@@ -14,13 +14,14 @@ import time
 from pathlib import Path
 from typing import Any
 
-import torch
+import numpy as np
+import numpy.typing as npt
 
 import psgnn
 from output import publish
 from psgnn.errors import PsgnnError
 from psgnn.graph._sampling import NonEdges
-from psgnn.training import _candidates as candidates
+from psgnn.scoring import _search as candidates
 from psgnn.training._results import Result
 
 EPOCHS, SEED = 200, 0
@@ -44,20 +45,18 @@ def cases(quick: bool) -> list[Case]:
     ]
 
 
-def best_scores(result: Result, most: int) -> tuple[torch.Tensor, int]:
+def best_scores(result: Result, most: int) -> tuple[npt.NDArray[np.float32], int]:
     """The highest scores of all pairs that are not linked, best first, and how many pairs there are."""
     union = result.view.union
-    linked = torch.cat([torch.from_numpy(union.adjacency.edges()).long(), result.hidden], dim=1)
-    pool = NonEdges(union.ptr, linked.sort(dim=0).values.numpy())
+    linked = np.concatenate([union.adjacency.edges(), result.hidden], axis=1)
+    pool = NonEdges(union.ptr, np.sort(linked, axis=0))
     count = int(pool.sizes.sum())
-    best = torch.empty(0)
-    h = None if result.model.embedding_decoder is not None else result.embed()
+    best = np.empty(0, np.float32)
+    h = None if result.similarity is None else result.embed()
     for start in range(0, count, BLOCK):
-        ranks = torch.arange(start, min(start + BLOCK, count))
-        pairs = torch.from_numpy(pool.unrank(ranks.numpy()))
-        with torch.no_grad():
-            scores = result.score(pairs) if h is None else result.model.embedding_score(h, pairs)
-        best = torch.cat([best, scores]).sort(descending=True).values[:most]
+        pairs = pool.unrank(np.arange(start, min(start + BLOCK, count)))
+        scores = result.score(pairs) if h is None else result.score_embedded(h, pairs)
+        best = np.sort(np.concatenate([best, scores]))[::-1][:most]
     return best, count
 
 
@@ -77,7 +76,7 @@ def run(
         scores = candidates.top_links(result, n)[1]
         row[f"seconds_{n}"] = round(time.perf_counter() - start, 2)
         # Scores of one pair differ in the last digits with the block that it is scored in.
-        row[f"recall_{n}"] = float((scores >= truth[n - 1] - 1e-4).float().mean())
+        row[f"recall_{n}"] = float(np.mean(scores >= truth[n - 1] - 1e-4))
     return row
 
 

@@ -20,14 +20,14 @@ import torch
 from output import publish
 from psgnn.datasets import load_dataset
 from psgnn.errors import PsgnnError
-from psgnn.models import View, view_of
+from psgnn.models import TensorView, view_of
 from psgnn.models._convolutions import CONVOLUTIONS, make_conv
 
 WIDTH, ROUNDS = 64, 15
 DATASETS = ("communities", "email", "citeseer", "pubmed")
 
 
-def measure(name: str, view: View) -> dict[str, float]:
+def measure(name: str, view: TensorView) -> dict[str, float]:
     """Milliseconds of a step of both forms."""
     torch.manual_seed(0)
     conv = make_conv(name, WIDTH, WIDTH, **({"concat": False} if name == "gat" else {}))

@@ -189,7 +189,7 @@ def cases(quick: bool) -> list[Case]:
     """Name, graph, numbers of sources (None = all), engines that cannot hold it."""
 
     def real(name: str) -> Callable[[], Adjacency]:
-        return lambda: Adjacency.from_data(load_dataset(name)[0])
+        return lambda: load_dataset(name)[0].adjacency
 
     small: list[Case] = [
         ("grid 20x20", lambda: grid(20, 20), [None], ()),

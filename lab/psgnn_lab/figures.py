@@ -156,7 +156,7 @@ def _single_anchors(anchors: list[Any]) -> list[int]:
 
 def draw_symmetry(figure: SymmetryFigure, manifest: Manifest) -> Figure:
     """From the graph in the manifest alone."""
-    from psgnn.graph._graph import Adjacency, make_data
+    from psgnn.graph import Graph
     from psgnn.report.plot import plot_symmetry
 
     edges = np.array(figure.edges)
@@ -166,9 +166,9 @@ def draw_symmetry(figure: SymmetryFigure, manifest: Manifest) -> Figure:
             f"figure '{figure.name}' names nodes {min(named)}..{max(named)} and has places for "
             f"{len(figure.places)}; give every node one"
         )
-    data = make_data(Adjacency.from_edges(edges[:, 0], edges[:, 1], len(figure.places)))
+    graph = Graph.from_edges(edges.T, len(figure.places))
     sets = {panel.title: panel.anchors for panel in figure.panels}
-    return plot_symmetry(data, sets, np.array(figure.places), figure.nodes)
+    return plot_symmetry(graph, sets, np.array(figure.places), figure.nodes)
 
 
 def draw_coverage(figure: CoverageFigure, manifest: Manifest) -> Figure:

@@ -15,7 +15,7 @@ import time
 import traceback
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from multiprocessing.connection import Connection, wait
 from pathlib import Path
@@ -53,12 +53,16 @@ def execute(run: Run, root: str | None = None) -> dict[str, Any]:
     options = dict(spec.options)
     scorer = None
     if options.pop("without", None) == "row":  # weights that have never seen the family of graphs of the row
-        from psgnn.training._results import names_of
         from psgnn_lab.pretraining.pretrain import left_out
 
         scorer = (
             left_out(run.row.dataset_options["family"])
-            .on_union(task.union, names_of(task.graphs), strict=options.get("strict", False), sets=1)
+            .on_union(
+                task.union,
+                [graph.names for graph in task.graphs],
+                strict=options.get("strict", False),
+                sets=1,
+            )
             .score
         )
     method = Method(spec.of, spec.kind, preset=spec.preset, options=options, label=spec.title)
@@ -126,10 +130,7 @@ def _graphs(row: str, root: str | None) -> Any:
 
     wanted = Row.model_validate_json(row)
     graphs = load_dataset(wanted.dataset, root, **wanted.dataset_options)
-    if not wanted.features:
-        for graph in graphs:
-            graph.x = None
-    return graphs
+    return graphs if wanted.features else [replace(graph, x=None) for graph in graphs]
 
 
 def execute_all(

@@ -5,24 +5,27 @@ The public names load on first use, so that ``import psgnn`` and ``psgnn --help`
 
 from __future__ import annotations
 
-import importlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from psgnn.doors import door
 
 if TYPE_CHECKING:
     from psgnn.anchors import anchor_diagnostics, metric_basis, minimum_dominating_set, select_anchors
     from psgnn.datasets import load_dataset
     from psgnn.distances import DistanceOracle, shortest_distances
     from psgnn.errors import PsgnnError
-    from psgnn.graph import read_graph
+    from psgnn.graph import Graph, read_graph
     from psgnn.models import build_model
     from psgnn.positions import PositionEmbedding
+    from psgnn.scoring import pretrained
     from psgnn.tasks import LinkPrediction, PairClassification
-    from psgnn.training import Result, fit, load, pretrained
+    from psgnn.training import Result, fit, load
 
 __version__ = "0.1.0"
 
 _MODULE_OF = {
     "DistanceOracle": "psgnn.distances",
+    "Graph": "psgnn.graph",
     "LinkPrediction": "psgnn.tasks",
     "PairClassification": "psgnn.tasks",
     "PositionEmbedding": "psgnn.positions",
@@ -35,7 +38,7 @@ _MODULE_OF = {
     "load_dataset": "psgnn.datasets",
     "metric_basis": "psgnn.anchors",
     "minimum_dominating_set": "psgnn.anchors",
-    "pretrained": "psgnn.training",
+    "pretrained": "psgnn.scoring",
     "read_graph": "psgnn.graph",
     "select_anchors": "psgnn.anchors",
     "shortest_distances": "psgnn.distances",
@@ -43,6 +46,7 @@ _MODULE_OF = {
 
 __all__ = [
     "DistanceOracle",
+    "Graph",
     "LinkPrediction",
     "PairClassification",
     "PositionEmbedding",
@@ -63,11 +67,4 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> Any:
-    if name in _MODULE_OF:
-        return getattr(importlib.import_module(_MODULE_OF[name]), name)
-    raise AttributeError(f"module 'psgnn' has no attribute '{name}'")
-
-
-def __dir__() -> list[str]:
-    return sorted(__all__)
+__getattr__, __dir__ = door(__name__, _MODULE_OF)

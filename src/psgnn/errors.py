@@ -30,6 +30,21 @@ class MissingExtraError(PsgnnError, ImportError):
         super().__init__(f"{purpose} needs {package}: pip install 'psgnn[{extra}]'")
 
 
+EXTRAS = {
+    "torch": "train",
+    "torch_geometric": "train",
+    "matplotlib": "report",
+    "plotly": "report",
+    "pyspark": "spark",
+}
+
+
+def missing_extra(error: ImportError, purpose: str) -> MissingExtraError | None:
+    """The error that names the extra, if what cannot be imported belongs to one."""
+    package = (error.name or "").partition(".")[0]
+    return MissingExtraError(package, EXTRAS[package], purpose) if package in EXTRAS else None
+
+
 def check_integer(option: str, value: object, least: int) -> None:
     """Complain about an option that is not an integer of at least so much."""
     if not isinstance(value, Integral) or int(value) < least:

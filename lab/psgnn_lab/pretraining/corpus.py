@@ -12,12 +12,11 @@ from psgnn.datasets._families import FAMILIES, GROUPED, draw, draw_grouped
 from psgnn.errors import InputError, unknown_name
 from psgnn.graph._graph import Adjacency, GraphBatch, IntArray
 from psgnn.graph._sampling import NonEdges, distinct_integers
+from psgnn.models._choices import Choice, channels_of
 from psgnn.models._models import PositionModel
 from psgnn.models._statistics import pair_statistics_of
-from psgnn.positions._choices import Choice
+from psgnn.models._view import TensorView
 from psgnn.positions._context import context_columns, context_of
-from psgnn.positions._measure import Positions, positions_of
-from psgnn.positions._view import View
 from psgnn_lab.pretraining.lesson import Lesson
 from psgnn_lab.pretraining.store import LessonStore
 
@@ -39,7 +38,7 @@ def make_lesson(
     hidden[distinct_integers(edges.shape[1], max(int(edges.shape[1] * rng.uniform(*HIDDEN)), 1), rng)] = True
     rows, cols = edges[:, ~hidden]
     union = GraphBatch.of_adjacencies([Adjacency.from_edges(rows, cols, graph.num_nodes)])
-    view = View(union, torch.ones(graph.num_nodes, 1))
+    view = TensorView(union, torch.ones(graph.num_nodes, 1))
     links = rng.permutation(edges[:, hidden], axis=1)[:, :MOST_LINKS]
     pool = NonEdges(union.ptr, edges)
     others = pool.unrank(np.sort(distinct_integers(int(pool.sizes.sum()), links.shape[1], rng)))
@@ -55,25 +54,25 @@ def make_pair_lesson(family: str, model: PositionModel, rng: np.random.Generator
     tried = pool.unrank(distinct_integers(total, min(total, MOST_TRIED), rng))
     together = groups[tried[0]] == groups[tried[1]]
     count = min(int(together.sum()), int((~together).sum()), MOST_LINKS)
-    view = View(union, torch.ones(graph.num_nodes, 1))
+    view = TensorView(union, torch.ones(graph.num_nodes, 1))
     return _lesson(
         family, model, view, tried[:, together][:, :count], tried[:, ~together][:, :count], strict=True
     )
 
 
 def _lesson(
-    family: str, model: PositionModel, view: View, ones: IntArray, zeros: IntArray, *, strict: bool
+    family: str, model: PositionModel, view: TensorView, ones: IntArray, zeros: IntArray, *, strict: bool
 ) -> Lesson:
     """What the model looks at of pairs ``[2, P]`` of the two kinds."""
     pairs = torch.from_numpy(np.concatenate([ones, zeros], axis=1))
     labels = torch.cat([torch.ones(ones.shape[1]), torch.zeros(zeros.shape[1])])
     choice = model.pick(view)
     assert isinstance(choice, Choice)
-    positions: Positions = positions_of(view, choice, model.encoder.parts)  # type: ignore[arg-type]
+    positions = channels_of(view, choice, model.encoder.parts)  # type: ignore[arg-type]
     statistics = pair_statistics_of(positions, pairs)
     context = context_columns(positions, pairs.numpy(), statistics.numpy(), strict=strict)
     shape = torch.from_numpy(context_of(positions).shape[0])
-    return Lesson(family, view, choice, pairs, labels, statistics, context, shape)
+    return Lesson(family, view, choice, pairs, labels, statistics, torch.from_numpy(context), shape)
 
 
 def make_corpus(

@@ -6,8 +6,8 @@ from dataclasses import dataclass, replace
 
 import torch
 
-from psgnn.positions._choices import Choice
-from psgnn.positions._view import View
+from psgnn.models._choices import Choice
+from psgnn.models._view import TensorView
 
 
 @dataclass(frozen=True, eq=False)
@@ -18,7 +18,7 @@ class Lesson:
     """
 
     family: str
-    view: View | None
+    view: TensorView | None
     choice: Choice
     pairs: torch.Tensor
     labels: torch.Tensor

@@ -21,15 +21,15 @@ from psgnn.models._channels import ChannelEncoder
 from psgnn.models._config import make_config
 from psgnn.models._decoders import ContextDecoder
 from psgnn.models._models import PositionModel, model_of
-from psgnn.models._weights import SUFFIX, WEIGHTS, feature_definition, parse_weights, read_weights
 from psgnn.positions._context import SHAPE
+from psgnn.scoring._pretrained import Pretrained, from_weights
+from psgnn.scoring._weights import SUFFIX, WEIGHTS, feature_definition, parse_weights, read_weights
 from psgnn.tasks._metrics import roc_auc
 from psgnn.training._checkpoints import State, open_run, save_state
 from psgnn.training._devices import one_thread
 from psgnn.training._fit import CHECKPOINT_SECONDS
 from psgnn.training._optimization import one_cycle
 from psgnn.training._runs import STATE, alone_in, versions, write_tensors
-from psgnn.training._zeroshot import Pretrained, from_weights
 from psgnn_lab.pretraining.corpus import CHECKED, make_corpus
 from psgnn_lab.pretraining.store import LessonStore
 
@@ -153,7 +153,8 @@ class _Pretraining:
         encoder = self.model.encoder
         assert isinstance(encoder, ChannelEncoder)
         assert encoder.traits is not None
-        encoder.traits.standardise_by(torch.cat([self.model.positions(*each).traits for each in views]))
+        traits = [torch.from_numpy(self.model.positions(*each).traits) for each in views]
+        encoder.traits.standardise_by(torch.cat(traits))
 
     def _step(self, step: int) -> float:
         """One step; its random numbers depend on the seed and the number of the step alone."""
@@ -272,7 +273,7 @@ def compare_with_shipped(path: Path) -> Comparison:
     difference = float("inf")
     if shapes[0] == shapes[1]:
         difference = max(
-            float((value.double() - shipped.tensors[key].double()).abs().max())
+            float(np.abs(value.astype(np.float64) - shipped.tensors[key]).max())
             for key, value in made.tensors.items()
         )
     auc, shipped_auc = (each.about["check"]["auc_strict"] for each in (made, shipped))

@@ -9,7 +9,7 @@ from typing import Any
 
 import torch
 
-from psgnn.positions._choices import Choice
+from psgnn.models._choices import Choice
 from psgnn.training._runs import LESSONS, read_tensors, write_tensors
 from psgnn_lab.pretraining.lesson import Lesson
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -13,11 +13,7 @@ from psgnn.anchors._greedy import refine
 from psgnn.console import html_table
 from psgnn.distances._engine import check_nodes, hop_columns
 from psgnn.errors import InputError
-from psgnn.graph._graph import Adjacency, IntArray
-
-if TYPE_CHECKING:
-    import torch
-    from torch_geometric.data import Data
+from psgnn.graph._graph import Adjacency, Graph, IntArray, as_graph, to_numpy
 
 SHARES = ("coverage", "overlap", "resolving")
 
@@ -30,7 +26,7 @@ class AnchorDiagnostics(dict[str, float]):
         return html_table("Anchor diagnostics", ["measure", "value"], rows)
 
 
-def anchor_diagnostics(data: Data, anchors: torch.Tensor | npt.ArrayLike, hops: int = 3) -> AnchorDiagnostics:
+def anchor_diagnostics(graph: Graph, anchors: npt.ArrayLike, hops: int = 3) -> AnchorDiagnostics:
     """How well a set of anchors covers a graph and tells its nodes apart.
 
     Returns:
@@ -41,16 +37,15 @@ def anchor_diagnostics(data: Data, anchors: torch.Tensor | npt.ArrayLike, hops: 
         - ``resolving``: number of distinct distance vectors / N (1: every node has a position of its own).
         - ``symmetric_pairs``: pairs of anchors that message passing cannot tell apart, of ``K (K - 1) / 2``.
 
-    >>> import torch
-    >>> from torch_geometric.data import Data
-    >>> path = Data(edge_index=torch.tensor([[0, 1, 2, 3], [1, 2, 3, 4]]), num_nodes=5)
-    >>> anchor_diagnostics(path, torch.tensor([0, 4]), hops=1)
+    >>> from psgnn.graph import Graph
+    >>> path = Graph.from_edges([[0, 1, 2, 3], [1, 2, 3, 4]])
+    >>> anchor_diagnostics(path, [0, 4], hops=1)
     {'coverage': 0.8, 'overlap': 0.0, 'resolving': 1.0, 'symmetric_pairs': 1}
     """
     if hops < 0:
         raise InputError(f"hops must be 0 or more, found {hops}")
-    adjacency = Adjacency.from_data(data)
-    nodes = check_nodes(np.asarray(anchors), adjacency.num_nodes, "anchor")
+    adjacency = as_graph(graph).adjacency
+    nodes = check_nodes(to_numpy(anchors), adjacency.num_nodes, "anchor")
     if nodes.size == 0:
         raise InputError("no anchors were given; pass at least one node id")
     columns = hop_columns(adjacency, nodes)  # [N, K]

@@ -3,47 +3,43 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from psgnn.distances._engine import hop_columns
 from psgnn.errors import InputError, MissingExtraError
-from psgnn.graph._graph import Adjacency
-
-if TYPE_CHECKING:
-    import torch
-    from torch_geometric.data import Data
+from psgnn.graph._graph import Graph, IntArray, as_graph
 
 MAX_NODES = 1000
 
 
-def minimum_dominating_set(data: Data, hops: int = 1, *, time_limit: float = 60.0) -> torch.Tensor:
+def minimum_dominating_set(graph: Graph, hops: int = 1, *, time_limit: float = 60.0) -> IntArray:
     """A smallest set of anchors with every node within `hops` of one of them, int64, ascending.
 
     Raises:
         PsgnnError: if optimality is not proven within `time_limit` seconds.
     """
-    columns = _all_hops(data)
+    columns = _all_hops(graph)
     near = (columns >= 0) & (columns <= hops)
     program = _SetCover(near.shape[0], time_limit)
     return program.solve(near)
 
 
-def metric_basis(data: Data, *, time_limit: float = 60.0) -> torch.Tensor:
+def metric_basis(graph: Graph, *, time_limit: float = 60.0) -> IntArray:
     """A smallest set of anchors that gives every node a distance vector of its own, int64, ascending.
 
     Its size is the metric dimension. Pairs of nodes become constraints only once a solution leaves them
     equal, so the program stays small.
     """
-    columns = _all_hops(data)
+    columns = _all_hops(graph)
     num_nodes = columns.shape[0]
     if num_nodes == 1:
-        return _as_tensor([0])
+        return np.zeros(1, np.int64)
     program = _SetCover(num_nodes, time_limit)
     chosen = program.solve([np.arange(num_nodes) >= 0])
     while True:
-        vectors = columns[:, chosen.numpy()]
+        vectors = columns[:, chosen]
         order = np.lexsort(vectors.T)
         equal = (vectors[order[1:]] == vectors[order[:-1]]).all(axis=1)
         if not equal.any():
@@ -53,21 +49,14 @@ def metric_basis(data: Data, *, time_limit: float = 60.0) -> torch.Tensor:
         chosen = program.solve(columns[u] != columns[v] for u, v in pairs)
 
 
-def _all_hops(data: Data) -> Any:
-    adjacency = Adjacency.from_data(data)
+def _all_hops(graph: Graph) -> Any:
+    adjacency = as_graph(graph).adjacency
     if not 1 <= adjacency.num_nodes <= MAX_NODES:
         raise InputError(
             f"exact anchors are for graphs of 1..{MAX_NODES} nodes, found {adjacency.num_nodes}; "
             "use select_anchors with greedy-coverage or greedy-resolving"
         )
     return hop_columns(adjacency, np.arange(adjacency.num_nodes))
-
-
-def _as_tensor(nodes: Iterable[int]) -> torch.Tensor:
-    """Node ids as an int64 tensor."""
-    import torch
-
-    return torch.tensor(list(nodes), dtype=torch.int64)
 
 
 class _SetCover:
@@ -84,7 +73,7 @@ class _SetCover:
         self._model.minimize(sum(self._chosen))
         self._time_limit = time_limit
 
-    def solve(self, constraints: Iterable[Any]) -> torch.Tensor:
+    def solve(self, constraints: Iterable[Any]) -> IntArray:
         """Add one constraint for each boolean mask over the nodes, and solve again."""
         for mask in constraints:
             self._model.add_bool_or([self._chosen[v] for v in np.flatnonzero(mask)])
@@ -94,4 +83,4 @@ class _SetCover:
         solver.parameters.num_workers = 1  # the same optimum on every machine
         if solver.solve(self._model) != self._cp_model.OPTIMAL:
             raise InputError(f"no optimum was proven within {self._time_limit:g} s; raise time_limit")
-        return _as_tensor(v for v, var in enumerate(self._chosen) if solver.value(var))
+        return np.flatnonzero([solver.value(var) for var in self._chosen])

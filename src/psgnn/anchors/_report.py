@@ -15,8 +15,7 @@ from psgnn.console import html_table, progress
 from psgnn.errors import unknown_name
 
 if TYPE_CHECKING:
-    import torch
-    from torch_geometric.data import Data
+    from psgnn.graph import Graph, IntArray
 
 MEASURES = ("coverage", "overlap", "resolving", "symmetric_pairs")
 COLUMNS = ("rule", "anchors", "coverage", "overlap", "resolving", "symmetric pairs", "seconds")
@@ -26,28 +25,28 @@ COLUMNS = ("rule", "anchors", "coverage", "overlap", "resolving", "symmetric pai
 class ChosenAnchors:
     """What each rule picked in each graph, how good it is and how long it took."""
 
-    graphs: Sequence[Data]
+    graphs: Sequence[Graph]
     hops: int
     seed: int
-    anchors: dict[str, list[torch.Tensor]]
+    anchors: dict[str, list[IntArray]]
     measures: dict[str, dict[str, float]]
     seconds: dict[str, float]
 
-    def of_graph(self, g: int) -> dict[str, torch.Tensor]:
+    def of_graph(self, g: int) -> dict[str, IntArray]:
         """The anchors that each rule picked in one graph."""
         return {rule: anchors[g] for rule, anchors in self.anchors.items()}
 
     def names(self, g: int) -> list[str]:
         """Names of the anchors that the first rule picked in one graph, best first."""
         nodes = next(iter(self.anchors.values()))[g].tolist()
-        return [str(self.graphs[g].node_names[v]) for v in nodes]
+        return [self.graphs[g].names[v] for v in nodes]
 
     def rows(self) -> list[list[str]]:
         """One row of text a rule, for a table."""
         return [
             [
                 rule,
-                f"{np.mean([anchors.numel() for anchors in self.anchors[rule]]):g}",
+                f"{np.mean([anchors.size for anchors in self.anchors[rule]]):g}",
                 *(f"{self.measures[rule][measure]:.3f}" for measure in MEASURES[:3]),
                 f"{self.measures[rule]['symmetric_pairs']:g}",
                 f"{self.seconds[rule]:.3f}",
@@ -65,7 +64,7 @@ class ChosenAnchors:
             for g, anchors in enumerate(per_graph):
                 for rank, v in enumerate(anchors.tolist()):
                     for column, value in zip(
-                        columns.values(), (rule, g, rank, self.graphs[g].node_names[v]), strict=True
+                        columns.values(), (rule, g, rank, self.graphs[g].names[v]), strict=True
                     ):
                         column.append(value)
         return columns
@@ -76,8 +75,8 @@ class ChosenAnchors:
             {
                 "rule": rule,
                 "anchors": [
-                    [str(data.node_names[v]) for v in anchors.tolist()]
-                    for data, anchors in zip(self.graphs, per_graph, strict=True)
+                    [graph.names[v] for v in anchors.tolist()]
+                    for graph, anchors in zip(self.graphs, per_graph, strict=True)
                 ],
                 **self.measures[rule],
                 "seconds": self.seconds[rule],
@@ -88,7 +87,7 @@ class ChosenAnchors:
 
 
 def describe_anchors(
-    graphs: Sequence[Data],
+    graphs: Sequence[Graph],
     rules: Sequence[str],
     k: int | str,
     *,
@@ -103,11 +102,11 @@ def describe_anchors(
     chosen = ChosenAnchors(graphs, hops, seed, {}, {}, {})
     for rule in progress(rules, "picking anchors", show=show_progress):
         start = time.perf_counter()
-        chosen.anchors[rule] = [select_anchors(data, rule, k, seed) for data in graphs]
+        chosen.anchors[rule] = [select_anchors(graph, rule, k, seed) for graph in graphs]
         chosen.seconds[rule] = time.perf_counter() - start
         measured = [
-            anchor_diagnostics(data, anchors, hops)
-            for data, anchors in zip(graphs, chosen.anchors[rule], strict=True)
+            anchor_diagnostics(graph, anchors, hops)
+            for graph, anchors in zip(graphs, chosen.anchors[rule], strict=True)
         ]
         chosen.measures[rule] = {m: float(np.mean([one[m] for one in measured])) for m in MEASURES}
     return chosen

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -12,12 +12,10 @@ import numpy.typing as npt
 from psgnn.anchors import _centrality as centrality
 from psgnn.anchors._greedy import farthest_first, greedy_coverage, greedy_resolving
 from psgnn.errors import InputError, check_integer, unknown_name
-from psgnn.graph import Adjacency, IntArray
+from psgnn.graph import Adjacency, Graph, GraphBatch, IntArray, as_graph
 from psgnn.registry import Registry, call_plugin
 
-if TYPE_CHECKING:
-    import torch
-    from torch_geometric.data import Data
+MOST_ROWS = 8_000_000  # pairs of a node and an anchor of one graph, with log^2 N anchors
 
 Rule = Callable[[Adjacency, int, np.random.Generator], IntArray]
 
@@ -113,23 +111,42 @@ def anchor_count(num_nodes: int, k: int | str) -> int:
     return count
 
 
-def select_anchors(data: Data, method: str, k: int | str, seed: int = 0) -> torch.Tensor:
+def select_anchors(graph: Graph, method: str, k: int | str, seed: int = 0) -> IntArray:
     """The `k` anchors that a rule picks, int64 ``[k]``, best first. The seed only decides between equals.
 
-    >>> import torch
-    >>> from torch_geometric.data import Data
-    >>> star = Data(edge_index=torch.tensor([[0, 0, 0], [1, 2, 3]]), num_nodes=4)
+    >>> from psgnn.graph import Graph
+    >>> star = Graph.from_edges([[0, 0, 0], [1, 2, 3]])
     >>> select_anchors(star, "degree", 1)
-    tensor([0])
+    array([0])
     """
-    import torch
-
     if method not in RULES:
         raise unknown_name("anchor rule", method, RULES)
-    if not hasattr(data, "edge_index"):
-        raise InputError(f"a {type(data).__name__} has no edge_index; psgnn.read_graph makes Data of it")
     check_integer("seed", seed, 0)
-    adjacency = Adjacency.from_data(data)
+    adjacency = as_graph(graph).adjacency
     count = anchor_count(adjacency.num_nodes, k)
     anchors = RULES[method](adjacency, count, np.random.default_rng(seed))
-    return torch.from_numpy(anchors.astype(np.int64))
+    return anchors.astype(np.int64)
+
+
+def anchor_counts(batch: GraphBatch, k: int | str) -> IntArray:
+    """K of every graph, ``[G]``; of several graphs, those with fewer nodes than asked give all of them, but not all do.
+
+    log^2 N anchors of very large graphs would not fit memory: there, as many as `MOST_ROWS` allows, log N at least.
+    """
+    if isinstance(k, str) or batch.num_graphs == 1:
+        found = np.array([anchor_count(int(size), k) for size in batch.sizes])
+        if k == "log2":
+            fewest = np.array([anchor_count(int(size), "log") for size in batch.sizes])
+            found = np.minimum(found, np.maximum(fewest, MOST_ROWS // batch.sizes))
+        return found
+    return np.minimum(anchor_count(int(batch.sizes.max()), k), batch.sizes)
+
+
+def batch_anchors(batch: GraphBatch, rule: str, k: int | str, seed: int) -> IntArray:
+    """The anchors that a rule picks in every graph of a batch: ids of the batch ``[G, K]``, padded with -1."""
+    many = anchor_counts(batch, k)
+    nodes = np.full((batch.num_graphs, int(many.max())), -1, np.int64)
+    for g, count in enumerate(many):
+        rng = np.random.default_rng([seed, g])
+        nodes[g, :count] = batch.ptr[g] + RULES[rule](batch.graph(g), int(count), rng)
+    return nodes

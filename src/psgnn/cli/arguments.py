@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -11,9 +12,10 @@ import typer
 from psgnn.errors import InputError, unknown_name
 
 if TYPE_CHECKING:
-    import torch
-    from torch_geometric.data import Data
+    import numpy.typing as npt
 
+    from psgnn.graph import Graph
+    from psgnn.scoring import PretrainedScorer
     from psgnn.training._results import Result
 
 GraphArgument = Annotated[
@@ -123,11 +125,9 @@ def load_run(
     header: bool | None,
     pretrained: str | None,
     strict: bool,
-) -> Result:
-    """The result of a run, on its graphs or on those of another name; or pretrained weights on a graph."""
+) -> Result | PretrainedScorer:
+    """A run, on its graphs or on those of another name; or pretrained weights on a graph."""
     from psgnn.datasets import is_dataset
-    from psgnn.training import _zeroshot as zeroshot
-    from psgnn.training._results import load
 
     if Path(source).is_dir():
         if pretrained is not None or strict:
@@ -136,6 +136,8 @@ def load_run(
             raise InputError("--set and --columns go with --graph; a run has its own graph")
         if other is None and header is not None:
             raise InputError("--header and --no-header go with --graph; a run has its own graph")
+        from psgnn.training import load
+
         result = load(source)
         if other is None:
             return result
@@ -147,14 +149,18 @@ def load_run(
         )
     if other is not None:
         raise InputError(f"--graph goes with a run; {source} is a graph itself")
-    model = zeroshot.pretrained(pretrained or "best-link")
+    from psgnn.scoring import pretrained as weights_of
+
+    model = weights_of(pretrained or "best-link")
     graphs = load_graphs(source, root, settings, columns=columns, header=header)
     return model.on(graphs, strict=strict)
 
 
-def check_numbers(values: torch.Tensor, run: str) -> None:
+def check_numbers(values: npt.NDArray[Any], run: str) -> None:
     """Refuse what a damaged run may give."""
-    if not bool(values.isfinite().all()):
+    import numpy as np
+
+    if not np.isfinite(values).all():
         raise InputError(f"the weights of {run} give values that are no numbers; train again")
 
 
@@ -165,7 +171,7 @@ def load_graphs(
     labels: Path | None = None,
     columns: str | None = None,
     header: bool | None = None,
-) -> list[Data]:
+) -> list[Graph]:
     """The graphs behind a name: those of a dataset, or the one in a file."""
     from psgnn.datasets import is_dataset, load_dataset
     from psgnn.graph._read import read_graph, read_labels
@@ -189,10 +195,8 @@ def load_graphs(
         from psgnn.datasets import dataset_names
 
         raise unknown_name("dataset (and no such file)", source, dataset_names())
-    data = read_graph(source, None if columns is None else two_columns(columns), header)
-    if labels is not None:
-        data.y = read_labels(labels, data.node_names)
-    return [data]
+    found = read_graph(source, None if columns is None else two_columns(columns), header)
+    return [found if labels is None else replace(found, y=read_labels(labels, found.names))]
 
 
 def two_columns(text: str) -> tuple[str, str]:

@@ -27,7 +27,7 @@ from psgnn.cli.arguments import (
 from psgnn.errors import InputError, unknown_name
 
 if TYPE_CHECKING:
-    from torch_geometric.data import Data
+    from psgnn.graph import Graph
 
 ENGINES = ("numba", "spark")
 
@@ -137,9 +137,8 @@ class _Asked:
     force: bool
 
 
-def _here(graphs: list[Data], asked: _Asked) -> dict[str, int]:
+def _here(graphs: list[Graph], asked: _Asked) -> dict[str, int]:
     import numpy as np
-    import torch
 
     from psgnn.anchors import select_anchors
     from psgnn.distances import shortest_distances
@@ -148,19 +147,16 @@ def _here(graphs: list[Data], asked: _Asked) -> dict[str, int]:
     if len(graphs) != 1:
         raise InputError(f"distances are of one graph, found {len(graphs)}")
     (graph,) = graphs
-    names = list(graph.node_names)
+    names = graph.names
     if asked.named is None:
-        chosen = select_anchors(graph, asked.method, parse_anchors(asked.anchors), asked.seed).numpy()
+        chosen = select_anchors(graph, asked.method, parse_anchors(asked.anchors), asked.seed)
     else:
         place = {name: i for i, name in enumerate(names)}
         unknown = [name for name in asked.named if name not in place]
         if unknown:
             raise InputError(f"the graph has no node '{unknown[0]}'; name anchors that are in it")
         chosen = np.array([place[name] for name in asked.named])
-    found = shortest_distances(
-        graph.edge_index, torch.from_numpy(chosen), num_nodes=len(names), cutoff=asked.cutoff
-    )
-    hops = found.numpy()
+    hops = shortest_distances(graph, chosen, cutoff=asked.cutoff)
     table = {"node": names} | {f"to_{names[a]}": hops[:, j] for j, a in enumerate(chosen.tolist())}
     write_table(asked.out, table, force=asked.force)
     return {"nodes": len(names), "anchors": int(chosen.size)}

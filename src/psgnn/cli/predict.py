@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
@@ -26,9 +26,6 @@ from psgnn.cli.arguments import (
     load_run,
 )
 from psgnn.errors import InputError
-
-if TYPE_CHECKING:
-    import torch
 
 SHOWN = 20
 
@@ -79,7 +76,7 @@ def predict_command(
     from psgnn.graph._exports import pair_columns, write_pairs
     from psgnn.graph._read import check_output, read_pairs
     from psgnn.memory import limit_memory
-    from psgnn.training._candidates import top_links
+    from psgnn.scoring import top_links
 
     set_verbosity(quiet=quiet or as_json, verbose=verbose)
     limit_memory(memory)
@@ -97,11 +94,8 @@ def predict_command(
         pretrained=pretrained,
         strict=strict,
     )
-    asked: torch.Tensor
     if pairs is not None:
-        import torch
-
-        asked = torch.from_numpy(read_pairs(pairs, *result.names_by_number))
+        asked = read_pairs(pairs, *result.names_by_number)
         scores = result.score(asked, show_progress=not quiet)
     else:
         asked, scores = top_links(result, top or 1, seed=seed, show_progress=not quiet)
@@ -109,7 +103,7 @@ def predict_command(
     if out is not None:
         write_pairs(out, result.names_by_number, asked, scores, force=force)
     table = pair_columns(result.names_by_number, asked, scores)
-    count = int(scores.numel())
+    count = int(scores.size)
     if as_json:
         about = {"run": str(run), "graph": graph, "out": None if out is None else str(out), "count": count}
         if "pretrained" in result.record:
@@ -117,9 +111,7 @@ def predict_command(
         print_json(about if out is not None else {**about, "pairs": _rows(table)})
         return
     if out is None:
-        found = (
-            "best missing links" if result.model.config.task == "link" else "best pairs that are not linked"
-        )
+        found = "best missing links" if result.task == "link" else "best pairs that are not linked"
         _show(f"{run}: {found if pairs is None else str(pairs)}", table)
     else:
         flush_notes()

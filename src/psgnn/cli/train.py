@@ -94,7 +94,7 @@ def train_command(
     from psgnn.console import print_json, print_table, set_verbosity
     from psgnn.memory import limit_memory
     from psgnn.models import build_model
-    from psgnn.positions._team import LostWorkerError, place
+    from psgnn.models._team import LostWorkerError, place
     from psgnn.training import fit
     from psgnn.training._compare import make_task
     from psgnn.training._runs import STATE

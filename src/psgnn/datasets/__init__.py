@@ -15,7 +15,7 @@ from psgnn.datasets._catalog import CATALOG, Dataset, find_dataset
 from psgnn.datasets._download import Root, data_folders, locate
 
 if TYPE_CHECKING:
-    from torch_geometric.data import Data
+    from psgnn.graph import Graph
 
 __all__ = ["dataset_names", "is_dataset", "list_datasets", "load_dataset"]
 
@@ -30,16 +30,15 @@ def is_dataset(name: str) -> bool:
     return name.lower() in map(str.lower, CATALOG)
 
 
-def load_dataset(name: str, root: Root = None, **options: Any) -> list[Data]:
-    """The graphs of a dataset, each a PyG ``Data`` with ``edge_index`` in both directions and ``node_names``.
+def load_dataset(name: str, root: Root = None, **options: Any) -> list[Graph]:
+    """The graphs of a dataset, with names, and with features ``x`` and classes ``y`` where it has them.
 
-    ``x`` (float) and ``y`` (long) are there where the dataset has features and labels. Files are looked for
+    Files are looked for
     in ``root``, ``$PSGNN_DATA`` and the user's cache, then downloaded. :func:`list_datasets` has the options.
     """
     row = find_dataset(name)
     settings = row.settings(options)
     data_folders(root)  # complains about a root that is no folder, even where no file is needed
-    # torch loads with the graphs, so that listing the datasets is quick
     if row.name == "communities":
         from psgnn.datasets._synthetic import communities
 

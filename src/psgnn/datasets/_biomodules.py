@@ -19,11 +19,9 @@ import zipfile
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
-import torch
 
 from psgnn.datasets._biomodules_kernels import (
     DIAGONAL,
@@ -39,10 +37,7 @@ from psgnn.datasets._biomodules_kernels import (
 from psgnn.datasets._download import cache_folder
 from psgnn.datasets._progress import progress_bar
 from psgnn.errors import InputError
-from psgnn.graph._graph import Adjacency, make_data
-
-if TYPE_CHECKING:
-    from torch_geometric.data import Data
+from psgnn.graph._graph import Adjacency, Graph
 
 # Part of the name of a cached file: raise it whenever the simulator draws or counts differently.
 VERSION = 1
@@ -51,7 +46,7 @@ _CROSSOVERS = {"none": NO_CROSSOVER, "horizontal": HORIZONTAL, "diagonal": DIAGO
 _log = logging.getLogger("psgnn")
 
 
-def bio_modules(networks: int, generations: int, crossover: str, seed: int, join: int) -> list[Data]:
+def bio_modules(networks: int, generations: int, crossover: str, seed: int, join: int) -> list[Graph]:
     """One graph for every ``join`` networks; nodes are genes, with an edge where one regulates the other.
 
     ``x`` is the gene's activity in the first pattern as a one-hot [active, inactive]; ``y`` the module:
@@ -63,8 +58,8 @@ def bio_modules(networks: int, generations: int, crossover: str, seed: int, join
         raise InputError(f"networks={networks} cannot be joined by {join}; make it a multiple of join")
     matrices = _cached_networks(networks, generations, crossover, seed)
     activity = np.tile(TARGETS[0], join)
-    features = torch.from_numpy(np.stack([activity, 1 - activity], axis=1)).float()  # [N, 2]
-    labels = torch.arange(2 * join).repeat_interleave(MODULE)
+    features = np.stack([activity, 1 - activity], axis=1).astype(np.float32)  # [N, 2]
+    labels = np.arange(2 * join).repeat(MODULE)
     rng = np.random.default_rng([seed, join])
     graphs = []
     for first in range(0, networks, join):
@@ -74,7 +69,7 @@ def bio_modules(networks: int, generations: int, crossover: str, seed: int, join
         cols = np.concatenate([which * GENES + target, bridges[1]])
         names = [f"network{n}/gene{i}" for n in range(first, first + join) for i in range(GENES)]
         adjacency = Adjacency.from_edges(rows, cols, join * GENES)
-        graphs.append(make_data(adjacency, x=features.clone(), y=labels.clone(), node_names=names))
+        graphs.append(Graph(adjacency, names, features.copy(), labels.copy()))
     return graphs
 
 
@@ -112,10 +107,10 @@ def fitness(network: Network) -> float:
     return float(both.mean())
 
 
-def modularity(data: Data) -> float:
+def modularity(data: Graph) -> float:
     """Newman's Q of the graph for the partition ``y``: ``sum_c [l_c / E - (d_c / 2E)^2]``."""
-    labels = data.y.numpy()
-    rows, cols = data.edge_index.numpy()
+    labels: npt.NDArray[np.int64] = data.y  # type: ignore[assignment]
+    rows, cols = data.adjacency.edge_index()
     ends = rows.size
     inside = np.bincount(labels[rows][labels[rows] == labels[cols]], minlength=labels.max() + 1)
     degrees = np.bincount(labels[rows], minlength=labels.max() + 1)

@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from psgnn.datasets import _generators as generators
 from psgnn.datasets._generators import DENSE, LARGEST, most_edges
-from psgnn.graph._graph import Adjacency, IntArray, make_data
-
-if TYPE_CHECKING:
-    from torch_geometric.data import Data
+from psgnn.graph._graph import Adjacency, Graph, IntArray
 
 Family = Callable[[np.random.Generator, int], IntArray]
 GroupedFamily = Callable[[np.random.Generator, int], tuple[IntArray, IntArray]]
@@ -23,10 +19,10 @@ LEAST_EDGES = 40
 STREAM = 1 << 32  # of the seeds of datasets: none of them is a graph that weights were trained on
 
 
-def family_graph(family: str, seed: int) -> list[Data]:
+def family_graph(family: str, seed: int) -> list[Graph]:
     """One graph of the family."""
     graph = draw(family, np.random.default_rng([STREAM, list(FAMILIES).index(family), seed]))
-    return [make_data(graph, node_names=[str(v) for v in range(graph.num_nodes)])]
+    return [Graph(graph, node_names=[str(v) for v in range(graph.num_nodes)])]
 
 
 def draw(family: str, rng: np.random.Generator, *, large: bool = False) -> Adjacency:

@@ -11,21 +11,17 @@ import io
 import itertools
 import logging
 import pickle
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import scipy.sparse
-import torch
 
 from psgnn.datasets._catalog import CATALOG
 from psgnn.datasets._download import MissingFileError, Root, read
 from psgnn.datasets._files import PUBMED_FEATURES
 from psgnn.datasets._parse import numbers
 from psgnn.errors import DataError
-from psgnn.graph._graph import Adjacency, make_data
-
-if TYPE_CHECKING:
-    from torch_geometric.data import Data
+from psgnn.graph._graph import Adjacency, Graph
 
 _log = logging.getLogger("psgnn")
 # What the files name, by the modules of Python 2 and the numpy and scipy of their time.
@@ -51,7 +47,7 @@ def unpickle(content: bytes) -> Any:
     return _Unpickler(io.BytesIO(content), encoding="latin1").load()
 
 
-def planetoid(name: str, root: Root = None) -> list[Data]:
+def planetoid(name: str, root: Root = None) -> list[Graph]:
     """The citation network: ``x`` bags of words as published, ``y`` topics.
 
     CiteSeer has test nodes without a row in the files; they have no features and, as in PyG, class zero.
@@ -69,18 +65,14 @@ def planetoid(name: str, root: Root = None) -> list[Data]:
     lengths = np.fromiter(map(len, graph.values()), dtype=np.int64)
     rows = np.repeat(np.fromiter(graph.keys(), dtype=np.int64), lengths)
     cols = np.fromiter(itertools.chain.from_iterable(graph.values()), dtype=np.int64)
-    data = make_data(
-        Adjacency.from_edges(rows, cols, num_nodes),
-        y=torch.from_numpy(labels),
-        node_names=list(map(str, range(num_nodes))),
-    )
+    x = None
     train_features = content["allx"] if "allx" in content else _pubmed_features(root)
     if train_features is not None:
         x = np.zeros((num_nodes, train_features.shape[1]), dtype=np.float32)
         x[:num_train] = train_features.toarray()
         x[test] = content["tx"].toarray()
-        data.x = torch.from_numpy(x)
-    return [data]
+    names = list(map(str, range(num_nodes)))
+    return [Graph(Adjacency.from_edges(rows, cols, num_nodes), names, x, labels)]
 
 
 def _pubmed_features(root: Root) -> Any:

@@ -3,28 +3,24 @@
 from __future__ import annotations
 
 import io
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import scipy.io
 import scipy.sparse
-import torch
 from scipy.sparse.csgraph import connected_components
 
 from psgnn.datasets._catalog import Dataset
 from psgnn.datasets._download import Root, locate, read
 from psgnn.datasets._files import DDI, DDI_NAMES, EMAIL, PROTEIN
 from psgnn.datasets._parse import edges, numbers
-from psgnn.graph._graph import Adjacency, make_data
-
-if TYPE_CHECKING:
-    from torch_geometric.data import Data
+from psgnn.graph._graph import Adjacency, Graph
 
 DEPARTMENTS_A_GRAPH = 6
 MIN_EMAIL_NODES = 11
 
 
-def email(root: Root = None) -> list[Data]:
+def email(root: Root = None) -> list[Graph]:
     """The seven graphs of P-GNN: departments 6k..6k+5 form group k, and edges between groups are dropped.
 
     A graph is a connected component of more than 10 people; ``y`` is the department.
@@ -50,36 +46,33 @@ def email(root: Root = None) -> list[Data]:
         number[nodes] = np.arange(nodes.size)
         start, stop = number[adjacency.edges()]
         part = Adjacency.from_edges(start[start >= 0], stop[start >= 0], nodes.size)
-        y = torch.from_numpy(labels[nodes])
-        graphs.append(make_data(part, y=y, node_names=nodes.astype(str).tolist()))
+        y = labels[nodes]
+        graphs.append(Graph(part, y=y, node_names=nodes.astype(str).tolist()))
     return graphs
 
 
-def protein(attributes: bool, root: Root = None) -> list[Data]:
+def protein(attributes: bool, root: Root = None) -> list[Graph]:
     """1113 proteins: ``y`` the node label (0, 1, 2), ``x`` 29 attributes, each standardised over all nodes.
 
     Node names are the ids of the files, counted from 1 over all graphs.
     """
     wanted = {name: file for name, file in PROTEIN.items() if attributes or name != "attributes"}
     text = {name: read(file, root, beside=PROTEIN.values()) for name, file in wanted.items()}
-    labels = torch.from_numpy(numbers(text["labels"], 1)[:, 0])
+    labels = numbers(text["labels"], 1)[:, 0]
     ptr = np.concatenate([[0], np.cumsum(np.bincount(numbers(text["graph_of"], 1)[:, 0] - 1))])
     rows, cols = numbers(text["edges"], 2).T - 1
-    whole = Adjacency.from_edges(rows, cols, labels.numel())
-    names = list(map(str, range(1, labels.numel() + 1)))
+    whole = Adjacency.from_edges(rows, cols, labels.size)
+    names = list(map(str, range(1, labels.size + 1)))
     x = None
     if attributes:
         table = numbers(text["attributes"], 29, np.float64)
         deviation = table.std(axis=0)
         table = (table - table.mean(axis=0)) / np.where(deviation > 0, deviation, 1.0)
-        x = torch.from_numpy(table.astype(np.float32))
+        x = table.astype(np.float32)
     graphs = []
     for first, last in zip(ptr[:-1].tolist(), ptr[1:].tolist(), strict=True):
-        y = labels[first:last].clone()
-        data = make_data(_block(whole, first, last), y=y, node_names=names[first:last])
-        if x is not None:
-            data.x = x[first:last].clone()
-        graphs.append(data)
+        own = None if x is None else x[first:last].copy()
+        graphs.append(Graph(_block(whole, first, last), names[first:last], own, labels[first:last].copy()))
     return graphs
 
 
@@ -89,35 +82,32 @@ def _block(whole: Adjacency, first: int, last: int) -> Adjacency:
     return Adjacency(indptr - indptr[0], whole.indices[indptr[0] : indptr[-1]] - np.int32(first))
 
 
-def seal(row: Dataset, root: Root = None) -> list[Data]:
-    """A graph of the SEAL collection; labels, of which a node has several, are in ``group [N, L]``."""
+def seal(row: Dataset, root: Root = None) -> list[Graph]:
+    """A graph of the SEAL collection."""
     stream: Any = io.BytesIO(read(row.files["edges"], root))  # the stubs of loadmat know file names only
     content = scipy.io.loadmat(stream)
     net = scipy.sparse.coo_array(content["net"])
-    data = make_data(Adjacency.from_edges(net.row, net.col, net.shape[0]), node_names=_numbered(net.shape[0]))
-    if "group" in content:
-        data.group = torch.from_numpy(content["group"].toarray().astype(np.float32))
-    return [data]
+    return [Graph(Adjacency.from_edges(net.row, net.col, net.shape[0]), _numbered(net.shape[0]))]
 
 
-def scale(row: Dataset, root: Root = None) -> list[Data]:
+def scale(row: Dataset, root: Root = None) -> list[Graph]:
     """A large graph without features or labels."""
     rows, cols = edges(read(row.files["edges"], root))
-    return [make_data(Adjacency.from_edges(rows, cols, row.nodes), node_names=_numbered(row.nodes))]
+    return [Graph(Adjacency.from_edges(rows, cols, row.nodes), _numbered(row.nodes))]
 
 
-def ogbl_ddi(row: Dataset, root: Root = None) -> list[Data]:
-    """Drug interactions: training edges in ``edge_index``, and the official split as ``[2, P]`` pairs.
+def ogbl_ddi(row: Dataset, root: Root = None) -> list[Graph]:
+    """Drug interactions: the training edges, and in ``split`` the official one.
 
     ``valid_edge``, ``valid_edge_neg``, ``test_edge`` and ``test_edge_neg`` hold each pair once.
     """
     with np.load(io.BytesIO(read(DDI["split"], root)), allow_pickle=False) as stored:
-        split = {name: torch.from_numpy(pairs.T.astype(np.int64)) for name, pairs in stored.items()}
+        split = {name: pairs.T.astype(np.int64) for name, pairs in stored.items()}
     rows, cols = numbers(read(DDI["edges"], root), 2).T
     names = _numbered(row.nodes)
     if locate(DDI_NAMES, root):
         names = [line.partition(",")[2] for line in read(DDI_NAMES, root).decode().split("\n")[1:] if line]
-    return [make_data(Adjacency.from_edges(rows, cols, row.nodes), node_names=names, **split)]
+    return [Graph(Adjacency.from_edges(rows, cols, row.nodes), node_names=names, split=split)]
 
 
 def _numbered(num_nodes: int) -> list[str]:

@@ -2,21 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
-import torch
 
 from psgnn.errors import InputError
-from psgnn.graph._graph import Adjacency, make_data
-
-if TYPE_CHECKING:
-    from torch_geometric.data import Data
+from psgnn.graph._graph import Adjacency, Graph
 
 MAX_EDGES = 10**8
 
 
-def communities(communities: int, size: int) -> list[Data]:
+def communities(communities: int, size: int) -> list[Graph]:
     """The connected caveman graph: cliques in a ring, one edge of each rewired to the clique before it.
 
     Nodes ``c * size .. (c + 1) * size - 1`` are community ``c``, which is also their label ``y``. The edges
@@ -31,21 +25,21 @@ def communities(communities: int, size: int) -> list[Data]:
     ring = np.stack([first, (first - 1) % num_nodes])  # [2, C]
     rows, cols = np.concatenate([inside.reshape(2, -1), ring], axis=1)
     adjacency = Adjacency.from_edges(rows, cols, num_nodes)
-    labels = torch.arange(communities).repeat_interleave(size)
-    return [make_data(adjacency, y=labels, node_names=[str(v) for v in range(num_nodes)])]
+    labels = np.arange(communities).repeat(size)
+    return [Graph(adjacency, y=labels, node_names=[str(v) for v in range(num_nodes)])]
 
 
-def grid(rows: int, cols: int) -> list[Data]:
+def grid(rows: int, cols: int) -> list[Graph]:
     """The grid: node ``r * cols + c``, named ``"r,c"``, is linked to its left, right, upper and lower one."""
     _check_size(2 * rows * cols, f"rows={rows}, cols={cols}")
     node = np.arange(rows * cols).reshape(rows, cols)
     start = np.concatenate([node[:, :-1].ravel(), node[:-1].ravel()])
     stop = np.concatenate([node[:, 1:].ravel(), node[1:].ravel()])
     names = [f"{r},{c}" for r in range(rows) for c in range(cols)]
-    return [make_data(Adjacency.from_edges(start, stop, rows * cols), node_names=names)]
+    return [Graph(Adjacency.from_edges(start, stop, rows * cols), node_names=names)]
 
 
-def erdos_renyi(nodes: int, degree: int, seed: int) -> list[Data]:
+def erdos_renyi(nodes: int, degree: int, seed: int) -> list[Graph]:
     """A graph drawn uniformly from those with ``nodes * degree / 2`` edges (rounded down).
 
     No structure foretells a held-out edge, so an AUC other than 0.5 on unlinked pairs shows a leak.
@@ -60,7 +54,7 @@ def erdos_renyi(nodes: int, degree: int, seed: int) -> list[Data]:
     v = np.searchsorted(starts, ranks, side="right")
     u = ranks - starts[v - 1]
     names = [str(name) for name in range(nodes)]
-    return [make_data(Adjacency.from_edges(u, v, nodes), node_names=names)]
+    return [Graph(Adjacency.from_edges(u, v, nodes), node_names=names)]
 
 
 def _check_size(num_edges: int, options: str) -> None:

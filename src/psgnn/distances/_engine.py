@@ -8,13 +8,13 @@ from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from psgnn.errors import InputError, check_integer
-from psgnn.graph._graph import Adjacency, IntArray
+from psgnn.graph._graph import Adjacency, Graph, IntArray, as_graph, to_numpy
 from psgnn.kernels._bfs import (
     DONE,
     LANES,
@@ -26,9 +26,6 @@ from psgnn.kernels._bfs import (
     queue_sums,
 )
 from psgnn.memory import physical_memory
-
-if TYPE_CHECKING:
-    import torch
 
 Hops = npt.NDArray[np.int16]  # -1 = unreachable or beyond the cutoff
 CompactHops = npt.NDArray[Any]  # uint8 with 255 for -1, or int16 where a distance exceeds 254
@@ -42,36 +39,42 @@ _NO_HOPS: Hops = np.empty((0, 0), np.int16)
 
 
 def shortest_distances(
-    edge_index: torch.Tensor,
-    sources: torch.Tensor | None = None,
+    graph: Graph | npt.ArrayLike,
+    sources: npt.ArrayLike | None = None,
     *,
     num_nodes: int | None = None,
     cutoff: int | None = None,
-) -> torch.Tensor:
+) -> Hops:
     r"""Exact hop distances :math:`d(v, s)` from every node to each source, direction of edges ignored.
 
     Args:
-        edge_index: ``[2, *]`` edges, in one or both directions.
+        graph: A graph, or edges ``[2, E]`` in one or both directions: an array or a tensor.
         sources: ``[S]`` node ids; all nodes if None.
-        num_nodes: N; the largest id plus one if None.
+        num_nodes: N of edges; the largest id plus one if None.
         cutoff: hops beyond which a node counts as unreachable.
 
     Returns:
-        int16 tensor ``[N, S]``; -1 = unreachable or beyond the cutoff.
+        int16 array ``[N, S]``; -1 = unreachable or beyond the cutoff.
 
-    >>> import torch
-    >>> shortest_distances(torch.tensor([[0, 1], [1, 2]]), torch.tensor([0]), num_nodes=4).T
-    tensor([[ 0,  1,  2, -1]], dtype=torch.int16)
+    >>> shortest_distances([[0, 1], [1, 2]], [0], num_nodes=4).T
+    array([[ 0,  1,  2, -1]], dtype=int16)
     """
-    import torch
-
-    adjacency = Adjacency.from_edge_index(edge_index, num_nodes)
+    adjacency = _adjacency_of(graph, num_nodes)
     if sources is None:
         nodes = np.arange(adjacency.num_nodes)
     else:
-        nodes = check_nodes(torch.as_tensor(sources).cpu().numpy(), adjacency.num_nodes, "source")
+        nodes = check_nodes(to_numpy(sources), adjacency.num_nodes, "source")
     check_memory(adjacency.num_nodes * nodes.size * 2, f"distances to {nodes.size} sources")
-    return torch.from_numpy(hop_columns(adjacency, nodes, cutoff=cutoff))
+    return hop_columns(adjacency, nodes, cutoff=cutoff)
+
+
+def _adjacency_of(graph: Any, num_nodes: int | None) -> Adjacency:
+    """The adjacency of a graph, or of edges."""
+    if not isinstance(graph, Graph) and not hasattr(graph, "edge_index"):
+        return Adjacency.from_edge_index(graph, num_nodes)
+    if num_nodes is not None:
+        raise InputError("num_nodes goes with edges; a graph knows its own")
+    return as_graph(graph).adjacency
 
 
 def check_nodes(nodes: npt.NDArray[Any], num_nodes: int, role: str) -> IntArray:

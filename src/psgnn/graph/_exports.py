@@ -22,9 +22,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import polars as pl
-import torch
 
 from psgnn.errors import InputError
+from psgnn.graph._graph import to_numpy
 from psgnn.graph._read import PathLike, check_output, write_frame
 
 MOST_NAME_BYTES = 2**31  # in .npz, where every name takes as much as the longest
@@ -33,12 +33,12 @@ MOST_NAME_BYTES = 2**31  # in .npz, where every name takes as much as the longes
 def write_embeddings(
     path: PathLike,
     names: Sequence[Sequence[str]],
-    embeddings: torch.Tensor | npt.ArrayLike,
+    embeddings: npt.ArrayLike,
     *,
     force: bool = False,
 ) -> None:
     """Write embeddings ``[N, d]`` of the nodes of some graphs, one after another, by their names in each graph."""
-    h = np.ascontiguousarray(torch.as_tensor(embeddings).detach().cpu().numpy(), np.float32)
+    h = np.ascontiguousarray(to_numpy(embeddings), np.float32)
     count = sum(map(len, names))
     if h.ndim != 2 or h.shape[0] != count:
         raise InputError(f"{count} nodes need embeddings [{count}, d], found {list(h.shape)}")
@@ -61,8 +61,8 @@ def write_embeddings(
 def write_pairs(
     path: PathLike,
     names: Sequence[Sequence[str]],
-    pairs: torch.Tensor | npt.ArrayLike,
-    scores: torch.Tensor | npt.ArrayLike,
+    pairs: npt.ArrayLike,
+    scores: npt.ArrayLike,
     *,
     force: bool = False,
 ) -> None:
@@ -81,7 +81,7 @@ def write_pairs(
 
 
 def pair_columns(
-    names: Sequence[Sequence[str]], pairs: torch.Tensor | npt.ArrayLike, scores: torch.Tensor | npt.ArrayLike
+    names: Sequence[Sequence[str]], pairs: npt.ArrayLike, scores: npt.ArrayLike
 ) -> dict[str, Any]:
     """The columns of `write_pairs`: lists of names, arrays of numbers.
 
@@ -89,15 +89,14 @@ def pair_columns(
     >>> columns["source"], columns["target"], columns["probability"].tolist()
     (['a', 'b'], ['c', 'c'], [0.5, 0.5])
     """
-    ends = torch.as_tensor(pairs).cpu().numpy()
-    logits = torch.as_tensor(scores).detach().cpu().float()
+    ends, logits = to_numpy(pairs), to_numpy(scores).astype(np.float32)
     flat = [name for part in names for name in part]
     return {
         "source": [flat[u] for u in ends[0]],
         "target": [flat[v] for v in ends[1]],
         **_graph_column(names, ends[0]),
-        "score": logits.numpy(),
-        "probability": logits.sigmoid().numpy(),
+        "score": logits,
+        "probability": 1 / (1 + np.exp(-logits)),
     }
 
 

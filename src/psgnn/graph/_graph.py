@@ -1,4 +1,4 @@
-"""The graph as the kernels see it: a symmetric CSR adjacency, and the disjoint union of many graphs.
+"""A graph with named nodes, its symmetric CSR adjacency, and many graphs side by side.
 
 Letters used all over the package: ``N`` nodes, ``E`` undirected edges, ``K`` anchors, ``G`` graphs,
 ``P`` pairs, ``R`` hidden width.
@@ -6,16 +6,17 @@ Letters used all over the package: ``N`` nodes, ``E`` undirected edges, ``K`` an
 
 from __future__ import annotations
 
+import warnings
 from collections import Counter
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
-from psgnn.errors import InputError
+from psgnn.errors import InputError, MissingExtraError
 from psgnn.kernels._csr import (
     bucket_edges,
     connected_components,
@@ -27,12 +28,18 @@ from psgnn.kernels._csr import (
 )
 
 if TYPE_CHECKING:
-    import torch
+    import networkx
+    import polars
+    import scipy.sparse
     from torch_geometric.data import Data
+
+    from psgnn.graph._read import Reading
 
 IntArray = npt.NDArray[np.int64]
 MAX_NODES = 2**31 - 1
 LARGE_NODES = 30_000
+OFFICIAL_SPLIT = ("valid_edge", "valid_edge_neg", "test_edge", "test_edge_neg")  # OGB's names
+HALF_PRECISION = ("torch.float16", "torch.bfloat16")
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,22 +78,16 @@ class Adjacency:
         return cls(*merge_rows(*forward, *backward))
 
     @classmethod
-    def from_edge_index(cls, edge_index: torch.Tensor, num_nodes: int | None = None) -> Adjacency:
-        """Build from a PyG ``edge_index [2, *]``; direction is ignored."""
-        if edge_index.dim() != 2 or edge_index.size(0) != 2 or edge_index.is_floating_point():
+    def from_edge_index(cls, edge_index: npt.ArrayLike, num_nodes: int | None = None) -> Adjacency:
+        """Build from ``[2, *]`` edges, an array or a tensor; direction is ignored."""
+        edges = to_numpy(edge_index)
+        if edges.ndim != 2 or edges.shape[0] != 2 or edges.dtype.kind not in "iu":
             raise InputError(
-                f"edge_index must be an integer tensor of shape [2, E], "
-                f"found {edge_index.dtype} of shape {list(edge_index.shape)}"
+                f"edges must be integers of shape [2, E], found {edges.dtype} of shape {list(edges.shape)}"
             )
-        rows, cols = edge_index.detach().cpu().numpy()
         if num_nodes is None:
-            num_nodes = int(edge_index.max()) + 1 if edge_index.numel() else 0
-        return cls.from_edges(rows, cols, num_nodes)
-
-    @classmethod
-    def from_data(cls, data: Data) -> Adjacency:
-        """Build from a PyG ``Data``; direction is ignored."""
-        return cls.from_edge_index(data.edge_index, data.num_nodes)
+            num_nodes = int(edges.max()) + 1 if edges.size else 0
+        return cls.from_edges(edges[0], edges[1], num_nodes)
 
     @property
     def num_nodes(self) -> int:
@@ -119,13 +120,135 @@ class Adjacency:
         upper = self.rows < self.indices
         return np.stack([self.rows[upper], self.indices[upper]]).astype(np.int64)
 
-    def edge_index(self) -> torch.Tensor:
-        """Every edge in both directions, as PyG's ``edge_index [2, 2E]``."""
-        import torch
-
+    def edge_index(self) -> IntArray:
+        """Every edge in both directions, as PyG lays them out: int64 ``[2, 2E]``."""
         edge_index = np.empty((2, self.indices.size), np.int64)
         edge_index[0], edge_index[1] = self.rows, self.indices
-        return torch.from_numpy(edge_index)
+        return edge_index
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Graph:
+    """An undirected graph with named nodes. `psgnn.read_graph` and `Graph.from_edges` make it.
+
+    Args:
+        adjacency: The edges.
+        node_names: A name for every node; the numbers of the nodes if None.
+        x: Node features ``[N, F]``, or None.
+        y: The class of every node, integers ``[N]``, or None; a class below 0 is unknown.
+        split: A published split of the links: arrays of pairs ``[2, P]`` by OGB's names, such as ``test_edge``.
+        reading: What was read and what became of it, where the graph comes from `psgnn.read_graph`.
+    """
+
+    adjacency: Adjacency
+    node_names: Sequence[str] | None = None
+    x: npt.NDArray[Any] | None = None
+    y: npt.NDArray[Any] | None = None
+    split: Mapping[str, IntArray] = field(default_factory=dict)
+    reading: Reading | None = None
+
+    @classmethod
+    def from_edges(
+        cls,
+        edges: npt.ArrayLike,
+        num_nodes: int | None = None,
+        *,
+        names: Sequence[str] | None = None,
+        x: npt.ArrayLike | None = None,
+        y: npt.ArrayLike | None = None,
+    ) -> Graph:
+        """Build from edges ``[2, E]`` in any direction; self-loops are dropped and parallel edges merged.
+
+        >>> Graph.from_edges([[0, 1], [1, 2]], names=["ann", "bob", "cy"])
+        Graph(nodes=3, edges=2)
+        """
+        if num_nodes is None and names is not None:
+            num_nodes = len(names)
+        adjacency = Adjacency.from_edge_index(edges, num_nodes)
+        if names is not None:
+            names = [str(name) for name in names]
+            check_names(names, adjacency.num_nodes)
+        features = None if x is None else to_numpy(x)
+        return cls(adjacency, names, features, None if y is None else to_numpy(y))
+
+    @classmethod
+    def from_pyg(cls, data: Data) -> Graph:
+        """Build from a PyG ``Data``: its ``edge_index``, ``node_names``, ``x``, ``y`` and published split."""
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # PyG warns where it takes num_nodes from the edges
+            num_nodes = data.num_nodes
+        names = data.get("node_names")
+        found = cls.from_edges(data.edge_index, num_nodes, names=names, x=data.get("x"), y=data.get("y"))
+        split = {key: to_numpy(data[key]) for key in OFFICIAL_SPLIT if key in data}
+        return replace(found, split=split)
+
+    @property
+    def num_nodes(self) -> int:
+        """N."""
+        return self.adjacency.num_nodes
+
+    @property
+    def num_edges(self) -> int:
+        """E: undirected edges."""
+        return self.adjacency.num_edges
+
+    @cached_property
+    def names(self) -> list[str]:
+        """The name of every node."""
+        if self.node_names is None:
+            return [str(v) for v in range(self.num_nodes)]
+        return list(self.node_names)
+
+    @cached_property
+    def edges(self) -> IntArray:
+        """Every edge once: int64 ``[2, E]`` with ``u < v``."""
+        return self.adjacency.edges()
+
+    def to_pyg(self) -> Data:
+        """The graph as a PyG ``Data`` with both directions of every edge; needs the extra ``train``."""
+        try:
+            import torch
+            from torch_geometric.data import Data
+        except ImportError:
+            raise MissingExtraError("torch_geometric", "train", "to_pyg") from None
+        arrays = {"x": self.x, "y": self.y, **self.split}
+        tensors = {key: torch.as_tensor(value) for key, value in arrays.items() if value is not None}
+        edge_index = torch.from_numpy(self.adjacency.edge_index())
+        return Data(edge_index=edge_index, num_nodes=self.num_nodes, node_names=self.names, **tensors)
+
+    def to_networkx(self) -> networkx.Graph:
+        """The graph as a networkx graph whose nodes are the names; classes become the attribute ``y``."""
+        try:
+            import networkx
+        except ImportError:
+            raise MissingExtraError("networkx", "networkx", "to_networkx") from None
+        graph = networkx.Graph()
+        graph.add_nodes_from(self.names)
+        graph.add_edges_from((self.names[u], self.names[v]) for u, v in self.edges.T.tolist())
+        if self.y is not None:
+            networkx.set_node_attributes(graph, dict(zip(self.names, self.y.tolist(), strict=True)), "y")
+        return graph
+
+    def to_scipy(self) -> scipy.sparse.csr_array:
+        """The symmetric adjacency matrix ``[N, N]`` with ones for edges."""
+        import scipy.sparse
+
+        ones = np.ones(self.adjacency.indices.size, np.float32)
+        shape = self.num_nodes, self.num_nodes
+        return scipy.sparse.csr_array((ones, self.adjacency.indices, self.adjacency.indptr), shape=shape)
+
+    def to_polars(self) -> polars.DataFrame:
+        """Every edge once by the names of its ends: the columns ``source`` and ``target``."""
+        import polars
+
+        names = polars.Series(self.names, dtype=polars.String)
+        return polars.DataFrame({"source": names[self.edges[0]], "target": names[self.edges[1]]})
+
+    def __repr__(self) -> str:
+        parts = [f"nodes={self.num_nodes}", f"edges={self.num_edges}"]
+        parts += [] if self.x is None else [f"features={self.x.shape[-1]}"]
+        parts += [] if self.y is None else [f"classes={np.unique(self.y[self.y >= 0]).size}"]
+        return f"Graph({', '.join(parts)})"
 
 
 @dataclass(frozen=True, eq=False)
@@ -136,11 +259,11 @@ class GraphBatch:
     ptr: IntArray
 
     @classmethod
-    def of(cls, graphs: Sequence[Data]) -> GraphBatch:
+    def of(cls, graphs: Sequence[Graph | Data]) -> GraphBatch:
         """Lay the graphs side by side, in order."""
         if not graphs:
-            raise InputError("no graph was given; pass at least one torch_geometric Data")
-        return cls.of_adjacencies([Adjacency.from_data(graph) for graph in graphs])
+            raise InputError("no graph was given; pass at least one")
+        return cls.of_adjacencies([as_graph(graph).adjacency for graph in graphs])
 
     @classmethod
     def of_adjacencies(cls, adjacencies: Sequence[Adjacency]) -> GraphBatch:
@@ -190,11 +313,22 @@ class GraphBatch:
         return np.repeat(np.arange(self.num_graphs), self.sizes)
 
 
-def make_data(adjacency: Adjacency, **attributes: Any) -> Data:
-    """A PyG ``Data`` over the adjacency, with both directions of every edge in ``edge_index``."""
-    from torch_geometric.data import Data
+def as_graph(source: Any, what: str = "the graph") -> Graph:
+    """A `Graph` as it is, a PyG ``Data`` converted; anything else is an error that names `read_graph`."""
+    if isinstance(source, Graph):
+        return source
+    if getattr(source, "edge_index", None) is None:
+        raise InputError(f"{what} is a {type(source).__name__}; psgnn.read_graph makes a Graph of it")
+    return Graph.from_pyg(source)
 
-    return Data(edge_index=adjacency.edge_index(), num_nodes=adjacency.num_nodes, **attributes)
+
+def to_numpy(values: Any) -> npt.NDArray[Any]:
+    """An array of anything that NumPy takes, and of tensors on any device."""
+    if hasattr(values, "detach"):
+        values = values.detach().cpu()
+        # NumPy has no bfloat16, and half precision is slow to sort.
+        return np.asarray(values.float() if str(values.dtype) in HALF_PRECISION else values)
+    return np.asarray(values)
 
 
 def check_names(names: Sequence[str], num_nodes: int) -> None:

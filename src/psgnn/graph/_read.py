@@ -22,18 +22,17 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 import polars as pl
 import scipy.sparse
-import torch
-from torch_geometric.data import Data
 
 from psgnn.errors import InputError
 from psgnn.graph._formats import Edges, as_integers, from_edge_index, from_matrix, number, read_edges
-from psgnn.graph._graph import Adjacency, IntArray, check_names, make_data
+from psgnn.graph._graph import Adjacency, Graph, IntArray, check_names, to_numpy
 from psgnn.graph._headers import Columns
 from psgnn.graph._tables import Table, check_file, read_table
 from psgnn.kernels._csr import bucket_edges, drop_repeats, transpose
 
 if TYPE_CHECKING:
     import networkx
+    from torch_geometric.data import Data
 
 __all__ = [
     "Reading",
@@ -82,18 +81,18 @@ class Reading:
 
 
 def read_graph(
-    source: PathLike | networkx.Graph | scipy.sparse.sparray | scipy.sparse.spmatrix | Data,
+    source: PathLike | Graph | networkx.Graph | scipy.sparse.sparray | scipy.sparse.spmatrix | Data,
     columns: Columns | None = None,
     header: bool | None = None,
-) -> Data:
-    """Read a graph as undirected PyG ``Data`` with ``edge_index [2, 2E]``, ``node_names`` and ``reading``.
+) -> Graph:
+    """Read an undirected graph with the names of its nodes; ``graph.reading`` says what became of the edges.
 
-    >>> data = read_graph("email.txt")
-    >>> str(data.reading)
+    >>> graph = read_graph("email.txt")
+    >>> str(graph.reading)
     '1005 nodes, 16064 edges; symmetrised 8865 reciprocal edges, dropped 642 self-loops, merged 0 duplicates'
 
     ``source`` is a networkx graph, a SciPy sparse matrix, a PyG ``Data`` (its ``x``, ``y`` and
-    ``node_names`` are kept), or a file, by its suffix: ``.parquet``, ``.npz`` (SciPy sparse, or
+    ``node_names`` are kept), a `Graph`, which is returned, or a file, by its suffix: ``.parquet``, ``.npz`` (SciPy sparse, or
     ``edge_index [2, E]`` with or without ``num_nodes``), ``.mtx``, ``.mat``, ``.graphml``, and a text
     edge list under any other. Text, ``.mtx`` and ``.graphml`` may be gzipped.
 
@@ -108,6 +107,8 @@ def read_graph(
     file does, unless it looks like the lines below: one of its nodes is named there again, or it has numbers where
     they have numbers. In other text it does only where the lines below have numbers and it has none.
     """
+    if isinstance(source, Graph):
+        return source
     if isinstance(source, (str, os.PathLike)):
         path = Path(source).expanduser()
         check_file(path)
@@ -121,7 +122,7 @@ def read_graph(
         raise InputError(f"{origin} has no edges between different nodes; at least one is needed")
     reading = _count(edges, adjacency)
     logger.info("read %s: %s", origin, reading)
-    return make_data(adjacency, node_names=edges.names, reading=reading, **edges.attributes)
+    return Graph(adjacency, edges.names, reading=reading, **edges.attributes)
 
 
 def _count(edges: Edges, adjacency: Adjacency) -> Reading:
@@ -144,7 +145,7 @@ def _count(edges: Edges, adjacency: Adjacency) -> Reading:
 
 
 def _from_memory(source: Any) -> Edges:
-    if isinstance(source, Data):
+    if hasattr(source, "edge_index"):
         return _from_data(source)
     if scipy.sparse.issparse(source):
         return from_matrix(source, f"the {type(source).__name__}")
@@ -174,7 +175,7 @@ def _from_networkx(graph: networkx.Graph) -> Edges:
         cols,
         names,
         weighted=any(weight is not None for _, _, weight in edges),
-        attributes={"y": torch.tensor(labels)} if labelled else {},
+        attributes={"y": np.array(labels)} if labelled else {},
     )
 
 
@@ -184,22 +185,22 @@ def _from_data(data: Data) -> Edges:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # PyG warns where it takes num_nodes from the edges
         num_nodes = data.num_nodes
-    edges = from_edge_index(data.edge_index.detach().cpu().numpy(), num_nodes, "the Data")
+    edges = from_edge_index(to_numpy(data.edge_index), num_nodes, "the Data")
     weight = data.get("edge_weight")
-    if weight is not None and not bool(torch.isfinite(weight).all()):
+    if weight is not None and not np.isfinite(to_numpy(weight)).all():
         raise InputError("the Data has an edge_weight that is not a finite number; correct or remove it")
     names = edges.names
     if data.get("node_names") is not None:
         names = [str(name) for name in data.node_names]
         check_names(names, len(edges.names))
-    attributes = {key: data[key] for key in ("x", "y") if data.get(key) is not None}
+    attributes = {key: to_numpy(data[key]) for key in ("x", "y") if data.get(key) is not None}
     return Edges(edges.rows, edges.cols, names, weighted=weight is not None, attributes=attributes)
 
 
 # Labels and pairs
 
 
-def read_labels(path: PathLike, node_names: Sequence[str], *, header: bool | None = None) -> torch.Tensor:
+def read_labels(path: PathLike, node_names: Sequence[str], *, header: bool | None = None) -> IntArray:
     """Read a ``node,label`` file as class codes, int64 ``[N]``; a node that is not in the file gets -1.
 
     Codes follow the ascending order of the labels if all are integers, otherwise their sorted order.
@@ -218,7 +219,7 @@ def read_labels(path: PathLike, node_names: Sequence[str], *, header: bool | Non
         raise InputError(
             f"{table.where(row)}: node '{table.first[row]}' has another label further up; keep one"
         )
-    return torch.from_numpy(y)
+    return y
 
 
 def read_pairs(path: PathLike, *node_names: Sequence[str], header: bool | None = None) -> IntArray:

@@ -1,14 +1,46 @@
 """The parts of a model: pickers (which anchors), encoders (what a position is), decoders (what two positions say)."""
 
-from psgnn.models._channels import ChannelEncoder
-from psgnn.models._config import DECODERS, ESTIMATORS, ModelConfig
-from psgnn.models._decoders import DistanceDecoder, DotDecoder, SetDecoder
-from psgnn.models._encoders import AnchorEncoder, AnchorLayer, ConvEncoder
-from psgnn.models._models import MODELS, PRESETS, PositionModel, build_model
-from psgnn.models._pickers import RandomSets, RulePicker, ScorePicker, SequentialPicker
-from psgnn.models._subsets import KSubset
-from psgnn.positions._choices import Choice, Measured, SetChoice
-from psgnn.positions._view import View, view_of
+from typing import TYPE_CHECKING
+
+from psgnn.doors import door
+
+if TYPE_CHECKING:
+    from psgnn.models._channels import ChannelEncoder
+    from psgnn.models._choices import Choice, Measured, SetChoice
+    from psgnn.models._config import DECODERS, ESTIMATORS, MODELS, PRESETS, ModelConfig
+    from psgnn.models._decoders import DistanceDecoder, DotDecoder, SetDecoder
+    from psgnn.models._encoders import AnchorEncoder, AnchorLayer, ConvEncoder
+    from psgnn.models._models import PositionModel, build_model
+    from psgnn.models._pickers import RandomSets, RulePicker, ScorePicker, SequentialPicker
+    from psgnn.models._subsets import KSubset
+    from psgnn.models._view import TensorView, view_of
+
+_MODULE_OF = {
+    "ChannelEncoder": "psgnn.models._channels",
+    "Choice": "psgnn.models._choices",
+    "Measured": "psgnn.models._choices",
+    "SetChoice": "psgnn.models._choices",
+    "DECODERS": "psgnn.models._config",
+    "ESTIMATORS": "psgnn.models._config",
+    "MODELS": "psgnn.models._config",
+    "PRESETS": "psgnn.models._config",
+    "ModelConfig": "psgnn.models._config",
+    "DistanceDecoder": "psgnn.models._decoders",
+    "DotDecoder": "psgnn.models._decoders",
+    "SetDecoder": "psgnn.models._decoders",
+    "AnchorEncoder": "psgnn.models._encoders",
+    "AnchorLayer": "psgnn.models._encoders",
+    "ConvEncoder": "psgnn.models._encoders",
+    "PositionModel": "psgnn.models._models",
+    "build_model": "psgnn.models._models",
+    "RandomSets": "psgnn.models._pickers",
+    "RulePicker": "psgnn.models._pickers",
+    "ScorePicker": "psgnn.models._pickers",
+    "SequentialPicker": "psgnn.models._pickers",
+    "KSubset": "psgnn.models._subsets",
+    "TensorView": "psgnn.models._view",
+    "view_of": "psgnn.models._view",
+}
 
 __all__ = [
     "DECODERS",
@@ -32,7 +64,9 @@ __all__ = [
     "SequentialPicker",
     "SetChoice",
     "SetDecoder",
-    "View",
+    "TensorView",
     "build_model",
     "view_of",
 ]
+
+__getattr__, __dir__ = door(__name__, _MODULE_OF)

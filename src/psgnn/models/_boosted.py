@@ -11,12 +11,11 @@ import torch
 from numba import njit
 from torch import nn
 
-from psgnn.anchors._greedy import farthest_first
+from psgnn.anchors._rules import anchor_counts, batch_anchors
 from psgnn.distances._oracle import DistanceOracle
 from psgnn.graph._graph import GraphBatch, IntArray
-from psgnn.models._pickers import counts
-from psgnn.positions._choices import Choice
-from psgnn.positions._view import View
+from psgnn.models._choices import Choice
+from psgnn.models._view import TensorView
 
 Floats = npt.NDArray[np.float64]
 APART, NEAR = 5, 4  # cells of the hop difference, and of the distance of the nearer node
@@ -29,7 +28,7 @@ MOST_CANDIDATES, MOST_PAIRS = 1024, 20_000
 class Evidence:
     """Pairs ``[2, P]`` of union nodes with labels ``[P]``, and the view in which they are seen."""
 
-    view: View
+    view: TensorView
     pairs: IntArray
     labels: Floats
 
@@ -97,9 +96,9 @@ class LearnedPicker(nn.Module):
         self.method, self.k, self.seed = method, k, seed
         self._learnt: tuple[GraphBatch, IntArray] | None = None
 
-    def learn(self, view: View, training: Sequence[Evidence], validation: Evidence) -> None:
+    def learn(self, view: TensorView, training: Sequence[Evidence], validation: Evidence) -> None:
         """Choose the anchors of every graph of the view from pairs of known label."""
-        many = counts(view, self.k)
+        many = anchor_counts(view.union, self.k)
         nodes = self._spread(view)
         for g, count in enumerate(many):
             found = self._of_graph(view, g, int(count), training, validation)
@@ -108,23 +107,18 @@ class LearnedPicker(nn.Module):
         self._learnt = view.union, nodes
 
     def forward(
-        self, view: View, generator: torch.Generator | None = None, exploration: float = 0.0
+        self, view: TensorView, generator: torch.Generator | None = None, exploration: float = 0.0
     ) -> Choice:
         """The learnt anchors; on other graphs, on which nothing was learnt, farthest-first ones."""
         if self._learnt is not None and self._learnt[0] is view.union:
             return Choice.plain(self._learnt[1])
         return Choice.plain(self._spread(view))
 
-    def _spread(self, view: View) -> IntArray:
-        many = counts(view, self.k)
-        nodes = np.full((view.union.num_graphs, int(many.max())), -1, np.int64)
-        for g, count in enumerate(many):
-            rng = np.random.default_rng([self.seed, g])
-            nodes[g, :count] = view.union.ptr[g] + farthest_first(view.union.graph(g), int(count), rng)
-        return nodes
+    def _spread(self, view: TensorView) -> IntArray:
+        return batch_anchors(view.union, "farthest", self.k, self.seed)
 
     def _of_graph(
-        self, view: View, g: int, count: int, training: Sequence[Evidence], validation: Evidence
+        self, view: TensorView, g: int, count: int, training: Sequence[Evidence], validation: Evidence
     ) -> IntArray | None:
         rng = np.random.default_rng([self.seed, g])
         size = int(view.union.sizes[g])

@@ -6,15 +6,25 @@ import numpy as np
 import torch
 from torch import nn
 
+from psgnn.models._choices import Choice, channels_of
 from psgnn.models._traits import TraitEncoder
-from psgnn.positions._choices import Choice
-from psgnn.positions._measure import MOST_TRAINING_ANCHORS, Parts, Positions, anchors_of_a_step, positions_of
-from psgnn.positions._view import View
+from psgnn.models._view import TensorView
+from psgnn.positions._measure import HEATS, Parts, Positions
 
 NUMBERS_AN_ANCHOR = 8
 ROLE_NUMBERS = 16
-HEATS = (1.0, 4.0, 16.0)
+
 NODE_BLOCK = 2**11  # nodes whose [K, R] rows are in memory at once
+MOST_TRAINING_ANCHORS = 32  # that a network sees in one step
+
+
+def anchors_of_a_step(positions: Positions, most: int | None) -> torch.Tensor:
+    """Places of a random `most` of the K anchors, the same for the whole step, or of all: ``[k]``.
+
+    What is left out of a step costs nothing, and a network learns not to lean on single anchors.
+    """
+    count = positions.channels.shape[1]
+    return torch.arange(count) if most is None or most >= count else torch.randperm(count)[:most]
 
 
 class ChannelEncoder(nn.Module):
@@ -43,12 +53,12 @@ class ChannelEncoder(nn.Module):
             nn.ReLU(), nn.Linear(hidden, hidden), nn.ReLU(), nn.Linear(hidden, NUMBERS_AN_ANCHOR)
         )
 
-    def forward(self, view: View, choice: Choice, nodes: torch.Tensor | None = None) -> torch.Tensor:
+    def forward(self, view: TensorView, choice: Choice, nodes: torch.Tensor | None = None) -> torch.Tensor:
         """Embeddings ``[n, d]`` of the nodes, or of all."""
         if nodes is None:
             everyone = torch.arange(view.union.num_nodes, device=view.x.device)
             return torch.cat([self(view, choice, some) for some in torch.split(everyone, NODE_BLOCK)])
-        positions = positions_of(view, choice, self.parts)
+        positions = channels_of(view, choice, self.parts)
         blocks = []
         traits = None if self.traits is None else self.traits(positions, nodes).relu()
         if self.channel_part is not None:
@@ -74,8 +84,8 @@ class ChannelEncoder(nn.Module):
 
 def _shares(positions: Positions, nodes: torch.Tensor, anchors: torch.Tensor) -> torch.Tensor:
     r""":math:`1 / \sqrt{K}` for those anchors that a node's graph has and 0 for padding, ``[n, K]``."""
-    counts = torch.from_numpy(positions.counts).to(nodes.device)[positions.view.graph[nodes], None]
-    present = anchors.to(nodes.device) < counts
+    counts = torch.from_numpy(positions.counts[positions.view.union.graph_of[nodes.cpu().numpy()]])
+    present = (anchors < counts[:, None]).to(nodes.device)
     return present / present.sum(dim=1, keepdim=True).clamp_min(1).sqrt()
 
 

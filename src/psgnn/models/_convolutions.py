@@ -11,7 +11,7 @@ from torch_geometric.nn import GATConv, GCNConv, GENConv, GINConv, SAGEConv
 
 from psgnn.errors import unknown_name
 from psgnn.models._sparse import neighbour_sums, weighted_sums
-from psgnn.positions._view import View
+from psgnn.models._view import TensorView
 
 # Beyond this range of a column, its exponentials cannot share one offset.
 EXPONENT_RANGE = 60.0
@@ -20,7 +20,7 @@ EXPONENT_RANGE = 60.0
 class GCN(GCNConv):  # type: ignore[misc]
     """`GCNConv` over a view."""
 
-    def forward(self, x: torch.Tensor, view: View) -> torch.Tensor:
+    def forward(self, x: torch.Tensor, view: TensorView) -> torch.Tensor:
         """``[N, F]`` to ``[N, R]``."""
         scale = (view.degrees + 1).rsqrt()[:, None]
         x = scale * self.lin(x)
@@ -31,7 +31,7 @@ class GCN(GCNConv):  # type: ignore[misc]
 class SAGE(SAGEConv):  # type: ignore[misc]
     """`SAGEConv` with the mean, over a view."""
 
-    def forward(self, x: torch.Tensor, view: View) -> torch.Tensor:
+    def forward(self, x: torch.Tensor, view: TensorView) -> torch.Tensor:
         """``[N, F]`` to ``[N, R]``."""
         mean = neighbour_sums(view.union.adjacency, x) / view.degrees.clamp(min=1)[:, None]
         out: torch.Tensor = self.lin_l(mean) + self.lin_r(x)
@@ -45,7 +45,7 @@ class GIN(GINConv):  # type: ignore[misc]
         maps = nn.Linear(in_channels, out_channels), nn.ReLU(), nn.Linear(out_channels, out_channels)
         super().__init__(nn.Sequential(*maps))
 
-    def forward(self, x: torch.Tensor, view: View) -> torch.Tensor:
+    def forward(self, x: torch.Tensor, view: TensorView) -> torch.Tensor:
         """``[N, F]`` to ``[N, R]``."""
         out: torch.Tensor = self.nn((1 + self.eps) * x + neighbour_sums(view.union.adjacency, x))
         return out
@@ -57,7 +57,7 @@ class GEN(GENConv):  # type: ignore[misc]
     The message of a node is the same to all its neighbours, so its exponential is taken once a node, not once an edge.
     """
 
-    def forward(self, x: torch.Tensor, view: View) -> torch.Tensor:
+    def forward(self, x: torch.Tensor, view: TensorView) -> torch.Tensor:
         """``[N, F]`` to ``[N, R]``."""
         message = (self.lin_src(x) if hasattr(self, "lin_src") else x).relu() + self.eps
         highest = message.detach().amax(dim=0)
@@ -75,7 +75,7 @@ class GEN(GENConv):  # type: ignore[misc]
 class GAT(GATConv):  # type: ignore[misc]
     """`GATConv` that takes the mean of its heads, over a view."""
 
-    def forward(self, x: torch.Tensor, view: View) -> torch.Tensor:
+    def forward(self, x: torch.Tensor, view: TensorView) -> torch.Tensor:
         """``[N, F]`` to ``[N, R]``."""
         rows, cols = view.edge_index
         x = self.lin(x).view(-1, self.heads, self.out_channels)

@@ -3,26 +3,18 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable
 
 import torch
 from torch import nn
 
+from psgnn.models._channels import MOST_TRAINING_ANCHORS, anchors_of_a_step
 from psgnn.models._sparse import pair_dots
 from psgnn.models._statistics import pair_statistics_of
 from psgnn.models._traits import TraitEncoder
 from psgnn.positions._context import SHAPE, context_columns, context_of
-from psgnn.positions._measure import (
-    FARTHEST_FROM_MEAN,
-    MOST_TRAINING_ANCHORS,
-    Parts,
-    Positions,
-    anchors_of_a_step,
-)
+from psgnn.positions._measure import FARTHEST_FROM_MEAN, Parts, Positions
 from psgnn.positions._statistics import statistic_names
 
-# Of the correction in context: how many pairs it takes for a column of the statistics to count.
-RIDGE = 3000.0
 # Into which pairs of graphs with anchors of different numbers are sorted, by that number.
 GROUPS = 8
 
@@ -143,7 +135,9 @@ class SetDecoder(PairDecoder):
         count = positions.channels.shape[1]
         kept = min(int((1 - self.anchor_dropout) * count) + 1, MOST_TRAINING_ANCHORS)
         anchors = anchors_of_a_step(positions, kept if self.training else None)
-        counts = torch.from_numpy(positions.counts)[positions.view.graph[pairs[0]].cpu()]  # [P]
+        counts = torch.from_numpy(
+            positions.counts[positions.view.union.graph_of[pairs[0].cpu().numpy()]]
+        )  # [P]
         if not pairs.size(1) or (positions.counts == count).all():
             return self._pooled_over(positions, pairs, counts, anchors)
         # Graphs have anchors of different numbers. Pairs of graphs with few are taken together, for which most of the
@@ -180,8 +174,8 @@ class ContextDecoder(PairDecoder):
     .. math:: s(u, v) = w \cdot z + \text{MLP}(z), \quad z = \text{CAT}(g, \ c, \ r(g), \ q)
 
     with g the standardised `pair_statistics`, r(g) their log likelihood ratios in this very graph and c whether there
-    are any (`psgnn.positions._context`), q the standardised shape of the graph. `correct` adds what links of the
-    graph itself say beyond that, a linear map of s, g and r(g).
+    are any (`psgnn.positions._context`), q the standardised shape of the graph. `psgnn.scoring` evaluates it in NumPy
+    and adds what links of the graph itself say beyond that.
 
     Args:
         parts: what is measured.
@@ -195,7 +189,6 @@ class ContextDecoder(PairDecoder):
     deviation: torch.Tensor
     shape_mean: torch.Tensor
     shape_deviation: torch.Tensor
-    correction: torch.Tensor
 
     def __init__(self, parts: Parts, hidden: int, *, dropout: float, members: int, strict: bool) -> None:
         super().__init__()
@@ -208,8 +201,6 @@ class ContextDecoder(PairDecoder):
         self.register_buffer("deviation", torch.ones(statistics))
         self.register_buffer("shape_mean", torch.zeros(len(SHAPE)))
         self.register_buffer("shape_deviation", torch.ones(len(SHAPE)))
-        # Of the constant, s, g and r(g); it belongs to a graph, so it is not among the weights.
-        self.register_buffer("correction", torch.zeros(2 + 2 * statistics), persistent=False)
 
     def calibrate(self, positions: Positions, pairs: torch.Tensor) -> None:
         """Standardise by the statistics of some training pairs and the shapes of the graphs."""
@@ -227,46 +218,11 @@ class ContextDecoder(PairDecoder):
 
     def member_scores(self, positions: Positions, pairs: torch.Tensor) -> torch.Tensor:
         """Each member's scores of the pairs, ``[P, M]``."""
-        statistics, context = self._seen(positions, pairs)
-        scores = self.read(statistics, context)
-        if not self.correction.any():
-            return scores
-        return scores + (self._corrected_by(statistics, context, scores) @ self.correction)[:, None]
-
-    def _seen(self, positions: Positions, pairs: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-        """The `pair_statistics` and the `context_columns` of pairs."""
         statistics = pair_statistics_of(positions, pairs)
         columns = context_columns(
             positions, pairs.cpu().numpy(), statistics.cpu().numpy(), strict=self.strict
         )
-        return statistics, columns.to(pairs.device)
-
-    def _corrected_by(
-        self, statistics: torch.Tensor, context: torch.Tensor, scores: torch.Tensor
-    ) -> torch.Tensor:
-        """What `correction` weighs, ``[P, 2 + 2 S]``."""
-        g, ratios = _standardised(statistics, self.mean, self.deviation), context[:, 1 : -len(SHAPE)]
-        return torch.cat(
-            [torch.ones(len(g), 1, device=g.device), scores.mean(dim=1, keepdim=True), g, ratios], dim=1
-        )
-
-    @torch.no_grad()
-    def correct(self, lessons: Iterable[tuple[Positions, torch.Tensor, torch.Tensor]]) -> None:
-        """Fit the correction to `lessons_of` the graph to be scored, in closed form.
-
-        It is one Newton step of ridge logistic regression that begins with the network's own scores: few lessons leave
-        them as they are. Links and other pairs count the same together.
-        """
-        columns, labels = [], []
-        for positions, pairs, truth in lessons:
-            statistics, context = self._seen(positions, pairs.to(self.mean.device))
-            columns.append(
-                self._corrected_by(statistics, context, self.read(statistics, context)).double().cpu()
-            )
-            labels.append(truth.double())
-        if columns:
-            step = _newton_step(torch.cat(columns), torch.cat(labels))
-            self.correction.copy_(step)
+        return self.read(statistics, torch.from_numpy(columns).to(pairs.device))
 
     def read(self, statistics: torch.Tensor, context: torch.Tensor) -> torch.Tensor:
         """Scores ``[P, M]`` of statistics ``[P, S]`` and `context_columns` ``[P, 1 + S + 13]``."""
@@ -286,22 +242,6 @@ def _standardise_by(values: torch.Tensor, mean: torch.Tensor, deviation: torch.T
 def _standardised(values: torch.Tensor, mean: torch.Tensor, deviation: torch.Tensor) -> torch.Tensor:
     """Values in deviations from the mean, cut off far out."""
     return ((values - mean) / deviation).clamp(-FARTHEST_FROM_MEAN, FARTHEST_FROM_MEAN)
-
-
-def _newton_step(columns: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
-    """The change of the weights ``[W]`` of columns ``[P, W]``: a constant, the logits so far, further ones."""
-    mean, deviation = columns.mean(dim=0), columns.std(dim=0) + 1e-6
-    mean[:2], deviation[:2] = 0, 1
-    x = (columns - mean) / deviation
-    links = labels.sum()
-    weight = torch.where(labels > 0, 0.5 / links, 0.5 / (len(labels) - links)) * len(labels)
-    chance = columns[:, 1].sigmoid()
-    penalty = torch.full_like(mean, RIDGE)
-    penalty[0] = 1e-6
-    curvature = (x * (weight * chance * (1 - chance))[:, None]).T @ x + penalty.diag()
-    step: torch.Tensor = torch.linalg.solve(curvature, x.T @ (weight * (labels - chance))) / deviation
-    step[0] -= (step * mean).sum()
-    return step
 
 
 def _first(anchors: torch.Tensor, count: int) -> torch.Tensor:

@@ -11,14 +11,15 @@ from torch import nn
 
 from psgnn.models._boosted import LearnedPicker
 from psgnn.models._channels import ChannelEncoder
+from psgnn.models._choices import AnyChoice, channels_of
 from psgnn.models._config import LEARNED_PICKERS, MODELS, PRESETS, ModelConfig, make_config
 from psgnn.models._decoders import ContextDecoder, DistanceDecoder, DotDecoder, PairDecoder, SetDecoder
 from psgnn.models._encoders import AnchorEncoder, ConvEncoder
 from psgnn.models._pickers import RandomSets, RulePicker, ScorePicker, SequentialPicker
-from psgnn.models._weights import read_weights
-from psgnn.positions._choices import AnyChoice
-from psgnn.positions._measure import Parts, Positions, positions_of
-from psgnn.positions._view import View, features
+from psgnn.models._view import TensorView
+from psgnn.positions._measure import Parts, Positions
+from psgnn.positions._view import features_of
+from psgnn.scoring._weights import read_weights
 from psgnn.tasks import Task
 
 __all__ = ["MODELS", "PRESETS", "PositionModel", "build_model", "model_of"]
@@ -54,7 +55,7 @@ class PositionModel(nn.Module):
         return isinstance(self.picker, LearnedPicker)
 
     def pick(
-        self, view: View, generator: torch.Generator | None = None, exploration: float = 0.0
+        self, view: TensorView, generator: torch.Generator | None = None, exploration: float = 0.0
     ) -> AnyChoice | None:
         """Anchors for the view; None for models without."""
         if self.picker is None:
@@ -63,19 +64,19 @@ class PositionModel(nn.Module):
         return choice
 
     def explore(
-        self, view: View, generator: torch.Generator, exploration: float, samples: int
+        self, view: TensorView, generator: torch.Generator, exploration: float, samples: int
     ) -> Sequence[AnyChoice | None]:
         """Several choices of anchors for one training step."""
         if isinstance(self.picker, SequentialPicker):
             return self.picker.sample(view, generator, samples)
         return [self.pick(view, generator, exploration) for _ in range(samples)]
 
-    def forward(self, view: View, choice: AnyChoice | None) -> torch.Tensor:
+    def forward(self, view: TensorView, choice: AnyChoice | None) -> torch.Tensor:
         """Embeddings ``[N, d]`` of the nodes."""
         h: torch.Tensor = self.encoder(view, choice)
         return h
 
-    def score(self, view: View, choice: AnyChoice | None, pairs: torch.Tensor) -> torch.Tensor:
+    def score(self, view: TensorView, choice: AnyChoice | None, pairs: torch.Tensor) -> torch.Tensor:
         """Logits ``[P]`` of the pairs ``[2, P]``."""
         scores: torch.Tensor
         if isinstance(self.decoder, PairDecoder):
@@ -85,7 +86,7 @@ class PositionModel(nn.Module):
         return scores
 
     @torch.no_grad()
-    def predict(self, view: View, choice: AnyChoice | None, pairs: torch.Tensor) -> torch.Tensor:
+    def predict(self, view: TensorView, choice: AnyChoice | None, pairs: torch.Tensor) -> torch.Tensor:
         """`score` without gradients, in blocks where pairs are scored one by one."""
         if not isinstance(self.encoder, ChannelEncoder):
             return self.score(view, choice, pairs)
@@ -93,7 +94,9 @@ class PositionModel(nn.Module):
         return torch.cat([self.score(view, choice, block) for block in blocks])
 
     @torch.no_grad()
-    def predict_embedded(self, view: View, choice: AnyChoice | None, pairs: torch.Tensor) -> torch.Tensor:
+    def predict_embedded(
+        self, view: TensorView, choice: AnyChoice | None, pairs: torch.Tensor
+    ) -> torch.Tensor:
         """Logits ``[P]`` from the embeddings alone, of which only those of a block of pairs are in memory at once."""
         decoder = self.embedding_decoder or self.decoder
         blocks = torch.split(pairs, PAIR_BLOCK, dim=1)
@@ -105,7 +108,7 @@ class PositionModel(nn.Module):
         return torch.cat([decoder(h, block) for block in torch.split(pairs, PAIR_BLOCK, dim=1)])
 
     def loss(
-        self, view: View, choice: AnyChoice | None, pairs: torch.Tensor, labels: torch.Tensor
+        self, view: TensorView, choice: AnyChoice | None, pairs: torch.Tensor, labels: torch.Tensor
     ) -> torch.Tensor:
         """Binary cross-entropy of the scores; with a set decoder, that of the embeddings is added."""
         entropy = nn.functional.binary_cross_entropy_with_logits
@@ -120,7 +123,7 @@ class PositionModel(nn.Module):
             loss = loss + entropy(scores, labels[some])
         return loss
 
-    def calibrate(self, view: View, choice: AnyChoice | None, pairs: torch.Tensor) -> None:
+    def calibrate(self, view: TensorView, choice: AnyChoice | None, pairs: torch.Tensor) -> None:
         """Take in the scale of what is measured about training pairs, before the first step.
 
         Pretrained weights have the scales that they were trained with.
@@ -132,12 +135,12 @@ class PositionModel(nn.Module):
         if isinstance(self.decoder, PairDecoder):
             self.decoder.calibrate(self.positions(view, choice), pairs)
 
-    def positions(self, view: View, choice: AnyChoice | None) -> Positions:
+    def positions(self, view: TensorView, choice: AnyChoice | None) -> Positions:
         """What is measured about the nodes of a view, where the encoder reads channels."""
-        return positions_of(view, choice, self.encoder.parts)  # type: ignore[arg-type]
+        return channels_of(view, choice, self.encoder.parts)  # type: ignore[arg-type]
 
     def embedded(
-        self, view: View, choice: AnyChoice | None, pairs: torch.Tensor
+        self, view: TensorView, choice: AnyChoice | None, pairs: torch.Tensor
     ) -> tuple[torch.Tensor, torch.Tensor]:
         """Embeddings, and the pairs as places among them; only those of their nodes, where the encoder can."""
         if isinstance(self.encoder, ChannelEncoder):
@@ -156,11 +159,12 @@ def build_model(name: str, task: Task, preset: str = "best", seed: int = 0, **op
         seed: of the initial weights and of everything that is random in the model.
         options: any field of `psgnn.models._config.ModelConfig`, such as ``anchors="log2"`` or ``estimator="simple"``.
     """
-    in_channels = features(task.graphs).size(1)
+    in_channels = features_of(task.graphs).shape[1]
     large = task.union.large
     model = model_of(make_config(name, task.name, in_channels, preset, seed, large=large, **options))
     if model.config.init == "pretrained":
-        model.load_state_dict(read_weights(f"best-{task.name}").tensors)
+        shipped = read_weights(f"best-{task.name}").tensors
+        model.load_state_dict({name: torch.from_numpy(value) for name, value in shipped.items()})
     return model
 
 

@@ -12,31 +12,15 @@ import numpy as np
 import torch
 from torch import nn
 
-from psgnn.anchors._rules import RULES, anchor_count
+from psgnn.anchors._rules import RULES, anchor_counts, batch_anchors
 from psgnn.errors import unknown_name
 from psgnn.graph._graph import IntArray
+from psgnn.models._choices import Choice, SetChoice
 from psgnn.models._config import ESTIMATORS
 from psgnn.models._convolutions import make_conv
 from psgnn.models._subsets import KSubset
-from psgnn.positions._choices import Choice, SetChoice
+from psgnn.models._view import TensorView
 from psgnn.positions._structure import STRUCTURAL_FEATURES, structural_features
-from psgnn.positions._view import View
-
-MOST_ROWS = 8_000_000  # pairs of a node and an anchor of one graph, with log^2 N anchors
-
-
-def counts(view: View, k: int | str) -> IntArray:
-    """K of every graph, ``[G]``; of several graphs, those with fewer nodes than asked give all of them, but not all do.
-
-    log^2 N anchors of very large graphs would not fit memory: there, as many as `MOST_ROWS` allows, log N at least.
-    """
-    if isinstance(k, str) or view.union.num_graphs == 1:
-        found = np.array([anchor_count(int(size), k) for size in view.union.sizes])
-        if k == "log2":
-            fewest = np.array([anchor_count(int(size), "log") for size in view.union.sizes])
-            found = np.minimum(found, np.maximum(fewest, MOST_ROWS // view.union.sizes))
-        return found
-    return np.minimum(anchor_count(int(view.union.sizes.max()), k), view.union.sizes)
 
 
 class RulePicker(nn.Module):
@@ -49,7 +33,7 @@ class RulePicker(nn.Module):
         self.rule, self.k, self.seed, self.redraw = rule, k, seed, redraw
 
     def forward(
-        self, view: View, generator: torch.Generator | None = None, exploration: float = 0.0
+        self, view: TensorView, generator: torch.Generator | None = None, exploration: float = 0.0
     ) -> Choice:
         """Pick in every graph of the view; what does not change from step to step is looked up."""
         if self.redraw and self.training:
@@ -60,13 +44,8 @@ class RulePicker(nn.Module):
         choice: Choice = view.picked[key]
         return choice
 
-    def _pick(self, view: View, seed: int) -> Choice:
-        many = counts(view, self.k)
-        nodes = np.full((view.union.num_graphs, int(many.max())), -1, np.int64)
-        for g, count in enumerate(many):
-            rng = np.random.default_rng([seed, g])
-            nodes[g, :count] = view.union.ptr[g] + RULES[self.rule](view.union.graph(g), int(count), rng)
-        return Choice.plain(nodes)
+    def _pick(self, view: TensorView, seed: int) -> Choice:
+        return Choice.plain(batch_anchors(view.union, self.rule, self.k, seed))
 
 
 class RandomSets(nn.Module):
@@ -80,7 +59,7 @@ class RandomSets(nn.Module):
         self.seed = seed
 
     def forward(
-        self, view: View, generator: torch.Generator | None = None, exploration: float = 0.0
+        self, view: TensorView, generator: torch.Generator | None = None, exploration: float = 0.0
     ) -> SetChoice:
         """Draw the sets of every graph of the view."""
         seed = int(torch.randint(2**31, (1,), generator=generator)) if self.training else self.seed
@@ -140,9 +119,9 @@ class ScorePicker(nn.Module):
         self.convs = nn.ModuleList(make_conv(conv, a, b) for a, b in pairwise(widths))
         self.affine = nn.Linear(hidden, 1)
 
-    def scores(self, view: View) -> torch.Tensor:
+    def scores(self, view: TensorView) -> torch.Tensor:
         """Normalised scores of the nodes, ``[N]``."""
-        x = torch.cat([view.x, structural_features(view)], dim=1) if self.structural else view.x
+        x = torch.cat([view.x, _structure(view)], dim=1) if self.structural else view.x
         for conv in self.convs:
             x = torch.relu(conv(x, view))
         scores = self.affine(x)[:, 0]
@@ -153,11 +132,11 @@ class ScorePicker(nn.Module):
         return torch.as_tensor(scores / squares.clamp_min(1e-12).sqrt()[view.graph])
 
     def forward(
-        self, view: View, generator: torch.Generator | None = None, exploration: float = 0.0
+        self, view: TensorView, generator: torch.Generator | None = None, exploration: float = 0.0
     ) -> Choice:
         """Pick in every graph of the view."""
         scores = self.scores(view)
-        many = counts(view, self.k)
+        many = anchor_counts(view.union, self.k)
         if not self.training:
             # Deviates: the paper does not say what happens to ties, nor that evaluation has no noise.
             # On constant features nodes differ by rounding, which batch norm enlarges, more than by anything else.
@@ -182,7 +161,7 @@ class ScorePicker(nn.Module):
         return Choice(nodes, torch.where(present, gates, 0))
 
     def _sampled(
-        self, view: View, scores: torch.Tensor, many: IntArray, generator: torch.Generator | None
+        self, view: TensorView, scores: torch.Tensor, many: IntArray, generator: torch.Generator | None
     ) -> Choice:
         """A sample of the k-subset distribution; the larger the noise, the flatter it is."""
         logits = view.pad(scores / max(self.noise, 1e-3))
@@ -197,7 +176,12 @@ class ScorePicker(nn.Module):
         return Choice(nodes, torch.where(present, 1 + marginals - marginals.detach(), 0))
 
 
-def _largest(view: View, rows: torch.Tensor, many: IntArray) -> torch.Tensor:
+def _structure(view: TensorView) -> torch.Tensor:
+    """`structural_features` as a tensor."""
+    return torch.from_numpy(structural_features(view)).to(view.x)
+
+
+def _largest(view: TensorView, rows: torch.Tensor, many: IntArray) -> torch.Tensor:
     """GraphBatch ids of the largest entries of each graph's row ``[G, n]``, ``many`` of them, padded with -1."""
     places = rows.topk(int(many.max()), dim=1).indices
     starts = torch.from_numpy(view.union.ptr[:-1, None]).to(rows.device)
@@ -205,12 +189,12 @@ def _largest(view: View, rows: torch.Tensor, many: IntArray) -> torch.Tensor:
     return (places + starts).masked_fill(absent.to(rows.device), -1)
 
 
-def _top_k(view: View, scores: torch.Tensor, many: IntArray) -> torch.Tensor:
+def _top_k(view: TensorView, scores: torch.Tensor, many: IntArray) -> torch.Tensor:
     return _largest(view, view.pad(scores, fill=-torch.inf), many)
 
 
 def spread_top_k(
-    view: View, scores: np.ndarray, many: IntArray, seed: int = 0, *, digits: int = 6
+    view: TensorView, scores: np.ndarray, many: IntArray, seed: int = 0, *, digits: int = 6
 ) -> IntArray:
     """The best nodes of every graph, ``[G, K]`` padded with -1; of equals, the farthest from those picked.
 
@@ -229,7 +213,7 @@ def spread_top_k(
     return nodes
 
 
-def _best_of_equals(view: View, scores: np.ndarray, nearest: np.ndarray, seed: int) -> IntArray:
+def _best_of_equals(view: TensorView, scores: np.ndarray, nearest: np.ndarray, seed: int) -> IntArray:
     """The node of each graph with the largest score, then farthest from the anchors, then by a random order."""
     starts, graph = view.union.ptr[:-1], view.union.graph_of
     left = np.ones(scores.size, bool)
@@ -259,16 +243,16 @@ class SequentialPicker(nn.Module):
         self.mlp = nn.Sequential(nn.Linear(width, hidden), nn.ReLU(), nn.Linear(hidden, 1))
 
     def forward(
-        self, view: View, generator: torch.Generator | None = None, exploration: float = 0.0
+        self, view: TensorView, generator: torch.Generator | None = None, exploration: float = 0.0
     ) -> Choice:
         """Pick in every graph of the view."""
         return self.sample(view, generator, 1)[0]
 
-    def sample(self, view: View, generator: torch.Generator | None, samples: int) -> list[Choice]:
+    def sample(self, view: TensorView, generator: torch.Generator | None, samples: int) -> list[Choice]:
         """Several independent choices (all equal in evaluation), for little more than the cost of one."""
-        many = counts(view, self.k)
+        many = anchor_counts(view.union, self.k)
         starts = view.union.ptr[:-1]
-        static = structural_features(view).expand(samples, -1, -1)
+        static = _structure(view).expand(samples, -1, -1)
         state = _PickingState(view, samples)
         nodes = np.full((samples, view.union.num_graphs, int(many.max())), -1, np.int64)
         log_prob = static.new_zeros(samples, view.union.num_graphs)
@@ -303,7 +287,7 @@ class SequentialPicker(nn.Module):
 class _PickingState:
     """What is known of every node while anchors are being picked; each of S samples has a row."""
 
-    def __init__(self, view: View, samples: int) -> None:
+    def __init__(self, view: TensorView, samples: int) -> None:
         self.view = view
         shape = samples, view.union.num_nodes
         self.taken = np.zeros(shape, bool)

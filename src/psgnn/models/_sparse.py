@@ -25,7 +25,7 @@ def neighbour_sums(adjacency: Adjacency, x: torch.Tensor) -> torch.Tensor:
     """The sum of ``x [N, R]`` over every node's neighbours, ``[N, R]``."""
     if x.device.type == "cpu":
         return torch.as_tensor(_NeighbourSums.apply(x, adjacency))  # type: ignore[no-untyped-call]
-    rows, cols = adjacency.edge_index().to(x.device)
+    rows, cols = torch.from_numpy(adjacency.edge_index()).to(x.device)
     return torch.zeros_like(x).index_add(0, rows, x[cols])
 
 
@@ -33,7 +33,7 @@ def weighted_sums(adjacency: Adjacency, weight: torch.Tensor, x: torch.Tensor) -
     """The same of ``x [N, H, R]`` with a weight ``[2E, H]`` for every entry of the adjacency and each of H heads."""
     if x.device.type == "cpu":
         return torch.as_tensor(_WeightedSums.apply(weight, x, adjacency))  # type: ignore[no-untyped-call]
-    rows, cols = adjacency.edge_index().to(x.device)
+    rows, cols = torch.from_numpy(adjacency.edge_index()).to(x.device)
     return torch.zeros_like(x).index_add(0, rows, weight[..., None] * x[cols])
 
 

@@ -7,12 +7,11 @@ from collections.abc import Mapping
 from typing import Any
 
 import torch
-from safetensors import SafetensorError
 from safetensors.torch import load, save
 
-# What is raised where bytes are not of this kind.
-DAMAGE = (SafetensorError, ValueError, KeyError, TypeError, RecursionError)
-KEY = "psgnn"
+from psgnn.scoring._weights import DAMAGE, KEY, metadata
+
+__all__ = ["DAMAGE", "pack", "unpack"]
 
 
 def pack(tensors: Mapping[str, torch.Tensor], document: Mapping[str, Any]) -> bytes:
@@ -23,7 +22,4 @@ def pack(tensors: Mapping[str, torch.Tensor], document: Mapping[str, Any]) -> by
 
 def unpack(content: bytes) -> tuple[dict[str, torch.Tensor], dict[str, Any]]:
     """The tensors and the document; raises one of `DAMAGE` where there are none."""
-    tensors: dict[str, torch.Tensor] = load(content)
-    length = int.from_bytes(content[:8], "little")
-    document: dict[str, Any] = json.loads(json.loads(content[8 : 8 + length])["__metadata__"][KEY])
-    return tensors, document
+    return load(content), metadata(content)

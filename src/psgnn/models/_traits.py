@@ -33,7 +33,7 @@ class TraitEncoder(nn.Module):
 
     def calibrate(self, positions: Positions) -> None:
         """Standardise by the traits of these nodes."""
-        self.standardise_by(positions.traits)
+        self.standardise_by(torch.from_numpy(positions.traits))
 
     def standardise_by(self, traits: torch.Tensor) -> None:
         """Standardise by traits ``[N, F]``."""
@@ -42,6 +42,7 @@ class TraitEncoder(nn.Module):
 
     def forward(self, positions: Positions, nodes: torch.Tensor) -> torch.Tensor:
         """Encodings of some nodes, ``[P, R]``."""
-        traits = (positions.traits[nodes.cpu()].to(nodes.device) - self.mean) / self.deviation
+        rows = torch.from_numpy(positions.traits)[nodes.cpu()].to(nodes.device)
+        traits = (rows - self.mean) / self.deviation
         encoded: torch.Tensor = self.mlp(traits.clamp(-FARTHEST_FROM_MEAN, FARTHEST_FROM_MEAN))
         return encoded

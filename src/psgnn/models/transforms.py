@@ -20,7 +20,7 @@ from torch_geometric.transforms import BaseTransform
 from psgnn.anchors import RULES, select_anchors
 from psgnn.distances import hop_columns, pagerank_columns
 from psgnn.errors import unknown_name
-from psgnn.graph._graph import Adjacency, IntArray
+from psgnn.graph._graph import Adjacency, IntArray, as_graph
 
 ENCODINGS = ("proximity", "hops", "scaled")
 
@@ -33,9 +33,10 @@ class _AnchorEncoding(BaseTransform):  # type: ignore[misc]
 
     def forward(self, data: Data) -> Data:
         """The data with the encoding added; its anchors are in ``data.anchors``."""
-        anchors = select_anchors(data, self.method, self.k, self.seed)
-        encoding = torch.from_numpy(self._encode(Adjacency.from_data(data), anchors.numpy()))
-        data.anchors = anchors
+        graph = as_graph(data)
+        anchors = select_anchors(graph, self.method, self.k, self.seed)
+        encoding = torch.from_numpy(self._encode(graph.adjacency, anchors))
+        data.anchors = torch.from_numpy(anchors)
         if self.attr_name is not None:
             data[self.attr_name] = encoding
         elif data.x is None:

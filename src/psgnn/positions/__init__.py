@@ -3,7 +3,7 @@
 from psgnn.positions._embedding import PositionEmbedding
 from psgnn.positions._measure import Parts, Positions, positions_of
 from psgnn.positions._statistics import pair_statistics, statistic_names
-from psgnn.positions._view import View, view_of
+from psgnn.positions._view import View
 
 __all__ = [
     "Parts",
@@ -13,5 +13,4 @@ __all__ = [
     "pair_statistics",
     "positions_of",
     "statistic_names",
-    "view_of",
 ]

@@ -11,13 +11,11 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-import torch
 
 from psgnn.distances._propagation import Floats
 from psgnn.graph._graph import Adjacency, GraphBatch, IntArray
 from psgnn.graph._sampling import NonEdges, distinct_integers
 from psgnn.kernels._pairs import triangles
-from psgnn.positions._choices import Choice
 from psgnn.positions._measure import Positions, positions_of
 from psgnn.positions._statistics import pair_statistics
 from psgnn.positions._view import View
@@ -61,7 +59,7 @@ class Context:
     ratios: Ratios | None
 
 
-def lessons_of(positions: Positions) -> Iterator[tuple[Positions, torch.Tensor, torch.Tensor]]:
+def lessons_of(positions: Positions) -> Iterator[tuple[Positions, IntArray, Floats]]:
     """What the graph itself teaches: views without some of its links, pairs ``[2, P]`` to score there, their labels.
 
     So many views that `LESSON_LINKS` links are hidden altogether (but not in more than `MOST_LESSONS`). Their ratios
@@ -73,8 +71,8 @@ def lessons_of(positions: Positions) -> Iterator[tuple[Positions, torch.Tensor, 
     for seed in range(1, 1 + min(-(-LESSON_LINKS // count), MOST_LESSONS)):
         seen, links, unlinked = hide_links(positions, seed)
         seen.view.context = seen, Context(graph_shapes(seen), ratios)
-        labels = torch.cat([torch.ones(links.shape[1]), torch.zeros(unlinked.shape[1])])
-        yield seen, torch.from_numpy(np.concatenate([links, unlinked], axis=1)), labels
+        labels = np.repeat(np.array([1, 0], np.float32), [links.shape[1], unlinked.shape[1]])
+        yield seen, np.concatenate([links, unlinked], axis=1), labels
 
 
 def context_of(positions: Positions) -> Context:
@@ -156,8 +154,8 @@ def hide_links(positions: Positions, seed: int) -> tuple[Positions, IntArray, In
     unlinked = pool.unrank(np.sort(distinct_integers(total, min(UNLINKED_A_LINK * count, total), rng)))
     rows, cols = edges[:, ~hidden]
     rest = Adjacency.from_edges(rows, cols, union.num_nodes)
-    part = View(GraphBatch(rest, union.ptr), positions.view.x)
-    seen = positions_of(part, Choice.plain(positions.nodes), positions.parts)
+    part = View(GraphBatch(rest, union.ptr), positions.view.features)
+    seen = positions_of(part, positions.nodes, positions.parts)
     return seen, edges[:, hidden], unlinked
 
 
@@ -174,9 +172,7 @@ def _ratios(links: Floats, others: Floats) -> Ratios:
     return Ratios(bounds, table.clip(-LARGEST_RATIO, LARGEST_RATIO))
 
 
-def context_columns(
-    positions: Positions, pairs: IntArray, statistics: Floats, *, strict: bool
-) -> torch.Tensor:
+def context_columns(positions: Positions, pairs: IntArray, statistics: Floats, *, strict: bool) -> Floats:
     """What the network sees of the context of pairs ``[2, P]`` with these statistics: ``[P, 1 + S + 13]``.
 
     First whether there are ratios, then the ratios (or zeros), then the shape of the pair's graph. With `strict`
@@ -188,4 +184,4 @@ def context_columns(
         columns[:, 0] = 1
         columns[:, 1 : 1 + statistics.shape[1]] = context.ratios(statistics)
     columns[:, 1 + statistics.shape[1] :] = context.shape[positions.view.union.graph_of[pairs[0]]]
-    return torch.from_numpy(columns)
+    return columns

@@ -14,15 +14,13 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
-import torch
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
-from torch_geometric.data import Data
 
 from psgnn.anchors import select_anchors
 from psgnn.errors import InputError, unknown_name
-from psgnn.graph._graph import Adjacency, GraphBatch, IntArray
+from psgnn.graph._graph import Graph, GraphBatch, IntArray, to_numpy
 from psgnn.graph._read import read_graph
 from psgnn.positions._measure import DIFFUSION_STEPS, RESTARTS, Parts, measure_channels
 from psgnn.positions._spectral import anchor_basis
@@ -33,9 +31,10 @@ if TYPE_CHECKING:
 
     import networkx
     import scipy.sparse
+    from torch_geometric.data import Data
 
 GraphLike: TypeAlias = (
-    "networkx.Graph | scipy.sparse.sparray | scipy.sparse.spmatrix | Data | torch.Tensor | npt.NDArray[Any] | str "
+    "Graph | networkx.Graph | scipy.sparse.sparray | scipy.sparse.spmatrix | Data | npt.NDArray[Any] | str "
     "| os.PathLike[str]"
 )
 Floats = npt.NDArray[np.float32]
@@ -53,7 +52,7 @@ HEAT = 4.0  # how much the leading eigenvectors count more than the others
 class PositionEmbedding(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     r"""Vectors ``[N, d]`` that say where the nodes of a graph are, seen from its anchors. Nothing is trained.
 
-    A graph is a networkx graph, a SciPy sparse matrix, a PyG ``Data``, an ``edge_index [2, E]`` (tensor or array), or
+    A graph is a `Graph`, a networkx graph, a SciPy sparse matrix, a PyG ``Data``, an ``edge_index [2, E]`` (tensor or array), or
     the path of a file that `psgnn.read_graph` reads. Rows are in the order of its nodes.
 
     Every part of a position weighs the same: a column of the channels of a part (standardised over nodes and anchors)
@@ -109,7 +108,7 @@ class PositionEmbedding(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         """
         check_is_fitted(self)
         data = _read(X)
-        number = {str(name): v for v, name in enumerate(data.node_names)}
+        number = {name: v for v, name in enumerate(data.names)}
         missing = [name for name in self.anchor_names_ if name not in number]
         if missing:
             raise InputError(
@@ -145,10 +144,10 @@ class PositionEmbedding(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             if part not in PARTS:
                 raise unknown_name("part of a position", part, PARTS)
         data = _read(graph)
-        anchors = select_anchors(data, self.method, self.n_anchors, self._seed()).numpy()
+        anchors = select_anchors(data, self.method, self.n_anchors, self._seed())
         channels, basis = self._measure(data, anchors)
         self.anchors_ = anchors
-        self.anchor_names_ = [str(data.node_names[v]) for v in anchors]
+        self.anchor_names_ = [data.names[v] for v in anchors]
         self.means_ = channels.mean(axis=(0, 1), dtype=np.float64).astype(np.float32)
         scales = channels.std(axis=(0, 1), dtype=np.float64).astype(np.float32)
         self.scales_ = np.where(scales > 0, scales, np.float32(1))
@@ -161,12 +160,11 @@ class PositionEmbedding(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             return int(self.random_state)
         return int(check_random_state(self.random_state).randint(2**31 - 1))
 
-    def _measure(self, data: Data, anchors: IntArray) -> tuple[Floats, Floats]:
+    def _measure(self, data: Graph, anchors: IntArray) -> tuple[Floats, Floats]:
         """Channels ``[N, K, C]`` in their own units, and the heated, normalised rows ``[N, r]`` of the basis."""
-        union = GraphBatch.of_adjacencies([Adjacency.from_data(data)])
+        union = GraphBatch.of_adjacencies([data.adjacency])
         wanted = {part: part in self.parts for part in CHANNELS}
-        view = View(union, torch.ones(union.num_nodes, 1))
-        _, channels = measure_channels(view, anchors[None], Parts(**wanted))
+        _, channels = measure_channels(View(union), anchors[None], Parts(**wanted))
         if "spectral" not in self.parts:
             return channels, np.zeros((union.num_nodes, 0), np.float32)
         basis, values = anchor_basis(union, anchors[None])
@@ -185,15 +183,14 @@ class PositionEmbedding(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         return np.concatenate([channels.transpose(0, 2, 1).reshape(nodes, -1), turned], axis=1)
 
 
-def _read(graph: GraphLike) -> Data:
-    """Any kind of graph as PyG ``Data`` with names."""
-    if isinstance(graph, np.ndarray):
-        graph = torch.from_numpy(graph)
-    if isinstance(graph, torch.Tensor):
-        if graph.dim() != 2 or graph.size(0) != 2 or graph.is_floating_point():
+def _read(graph: GraphLike) -> Graph:
+    """Any kind of graph."""
+    if isinstance(graph, np.ndarray) or hasattr(graph, "detach"):
+        edges = to_numpy(graph)
+        if edges.ndim != 2 or edges.shape[0] != 2 or edges.dtype.kind not in "iu":
             raise InputError(
-                f"an array is taken for an edge_index of integers [2, E], found {graph.dtype} of shape "
-                f"{list(graph.shape)}; pass a matrix as scipy.sparse.csr_array(matrix)"
+                f"an array is taken for edges, integers [2, E], found {edges.dtype} of shape "
+                f"{list(edges.shape)}; pass a matrix as scipy.sparse.csr_array(matrix)"
             )
-        graph = Data(edge_index=graph.long(), num_nodes=int(graph.max()) + 1 if graph.numel() else 0)
+        return Graph.from_edges(edges)
     return read_graph(graph)

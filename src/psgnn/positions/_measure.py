@@ -9,20 +9,18 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-import torch
 
 from psgnn.distances._oracle import DistanceOracle
 from psgnn.distances._propagation import Floats, spread, walk_columns
 from psgnn.graph._graph import GraphBatch, IntArray
 from psgnn.memory import empty_columns, keep_columns
-from psgnn.positions._choices import Choice
 from psgnn.positions._roles import roles_of
 from psgnn.positions._spectral import anchor_basis
 from psgnn.positions._view import View
 
 RESTARTS = (0.15, 0.5)
 DIFFUSION_STEPS = (2, 4)
-MOST_TRAINING_ANCHORS = 32  # that a network sees in one step
+HEATS = (1.0, 4.0, 16.0)  # times of heat at which embeddings see the spectral basis
 FARTHEST_FROM_MEAN = 6.0  # standard deviations, beyond which networks see a measured number cut off
 FLOOR = 1e-6  # the smallest probability that is told apart from none
 BLOCK = 2**19  # bytes of channels
@@ -70,11 +68,11 @@ class Positions:
     roles: Floats
 
     @cached_property
-    def traits(self) -> torch.Tensor:
+    def traits(self) -> Floats:
         """Roles and node features, and their means over the neighbours one and two steps away, ``[N, 3 (10 + F)]``."""
         known = [self.roles]
         if self.parts.features and self.view.has_features:
-            known.append(self.view.x.cpu().numpy())
+            known.append(self.view.features)
         x = np.concatenate(known, axis=1)
         adjacency = self.view.union.adjacency
         one = np.ones(x.shape[0], np.float32)
@@ -82,26 +80,16 @@ class Positions:
         columns = [x, spread(adjacency, x, one, share)]
         columns.append(spread(adjacency, columns[-1], one, share))
         traits = empty_columns((x.shape[0], 3 * x.shape[1]), np.float32)
-        return torch.from_numpy(np.concatenate(columns, axis=1, out=traits))
+        return np.concatenate(columns, axis=1, out=traits)
 
 
-def positions_of(view: View, choice: Choice, parts: Parts) -> Positions:
-    """Positions of all nodes of a view to the anchors of a choice, kept with the view for the next call."""
-    nodes = choice.nodes.cpu().numpy()
+def positions_of(view: View, nodes: IntArray, parts: Parts) -> Positions:
+    """Positions of all nodes of a view to the anchors ``nodes [G, K]``, kept with the view for the next call."""
     key = nodes.tobytes(), parts
     if view.positions is None or view.positions[0] != key:
         view.positions = key, _measure(view, nodes, parts)
     found: Positions = view.positions[1]
     return found
-
-
-def anchors_of_a_step(positions: Positions, most: int | None) -> torch.Tensor:
-    """Places of a random `most` of the K anchors, the same for the whole step, or of all: ``[k]``.
-
-    What is left out of a step costs nothing, and a network learns not to lean on single anchors.
-    """
-    count = positions.channels.shape[1]
-    return torch.arange(count) if most is None or most >= count else torch.randperm(count)[:most]
 
 
 def measure_channels(view: View, nodes: IntArray, parts: Parts) -> tuple[npt.NDArray[np.int16], Floats]:
@@ -173,7 +161,7 @@ def _measure(view: View, nodes: IntArray, parts: Parts) -> Positions:
             "roles": roles_of(union) if parts.roles else nothing,
         }  # fmt: skip
 
-    return Positions(view=view, parts=parts, nodes=nodes, counts=counts, **view.team.once(columns))
+    return Positions(view=view, parts=parts, nodes=nodes, counts=counts, **view.once(columns))
 
 
 def _standardise(channels: Floats, counts: IntArray, union: GraphBatch) -> None:

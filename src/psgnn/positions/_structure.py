@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-import torch
+import numpy.typing as npt
 
 from psgnn.anchors._greedy import farthest_first
 from psgnn.anchors._rules import anchor_count
@@ -12,7 +12,7 @@ from psgnn.positions._view import View
 STRUCTURAL_FEATURES = 4
 
 
-def structural_features(view: View) -> torch.Tensor:
+def structural_features(view: View) -> npt.NDArray[np.float64]:
     """Degree, mean degree of neighbours, mean and largest distance to landmarks, ``[N, 4]``.
 
     Standardised within each graph, so that they mean the same in graphs of any size; O(E + N log N). The
@@ -23,7 +23,7 @@ def structural_features(view: View) -> torch.Tensor:
     return view.structure
 
 
-def _structural_features(view: View) -> torch.Tensor:
+def _structural_features(view: View) -> npt.NDArray[np.float64]:
     union = view.union
     adjacency = union.adjacency
     degree = np.log1p(adjacency.degrees)
@@ -42,4 +42,4 @@ def _structural_features(view: View) -> torch.Tensor:
         column -= total[union.graph_of]
         spread = np.sqrt(np.add.reduceat(column**2, union.ptr[:-1]) / union.sizes)
         column /= np.maximum(spread, 1e-6)[union.graph_of]
-    return torch.from_numpy(columns.T.copy()).to(view.x)
+    return columns.T.copy()

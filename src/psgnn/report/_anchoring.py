@@ -10,7 +10,7 @@ from psgnn.anchors._diagnostics import anchor_diagnostics
 from psgnn.anchors._rules import select_anchors
 from psgnn.console import progress
 from psgnn.errors import InputError
-from psgnn.graph._graph import IntArray, make_data
+from psgnn.graph._graph import Graph, IntArray
 from psgnn.report._drawing import Step, Unit, nearest_hops
 from psgnn.training._results import Result
 
@@ -96,11 +96,11 @@ def _diagnostics(
     for g, units in progress(list(enumerate(final)), "measuring anchors", show=show_progress):
         if not units:
             continue
-        data = make_data(union.graph(g))
+        graph = Graph(union.graph(g))
         chosen = {"this run": np.array([unit[0] for unit in units])}
-        chosen |= {rule: select_anchors(data, rule, len(units)).numpy() for rule in REFERENCES}
+        chosen |= {rule: select_anchors(graph, rule, len(units)) for rule in REFERENCES}
         for rule, nodes in chosen.items():
-            rules.setdefault(rule, []).append(anchor_diagnostics(data, nodes, HOPS))
+            rules.setdefault(rule, []).append(anchor_diagnostics(graph, nodes, HOPS))
     rows = [
         {"rule": rule, **{key: float(np.mean([one[key] for one in found])) for key in found[0]}}
         for rule, found in rules.items()

@@ -6,13 +6,13 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-import torch
 
 from psgnn.console import progress
+from psgnn.distances._propagation import Floats
 from psgnn.graph._graph import IntArray
 from psgnn.models._config import ModelConfig
 from psgnn.report._names import shown_name
-from psgnn.scoring import HEURISTICS, score_pairs
+from psgnn.scoring import HEURISTICS, score_pairs, top_links
 from psgnn.scoring._rules import hops_between
 from psgnn.tasks._metrics import evaluate
 from psgnn.training._heldout import HeldOut, part_of
@@ -30,8 +30,8 @@ def score_histogram(result: Result, held_out: HeldOut | None) -> dict[str, Any]:
     if held_out is None:
         return {"why": NO_PAIRS}
     test = held_out.test
-    scores = result.score(test.pairs).numpy().astype(np.float64)
-    positive = test.labels.numpy() == 1
+    scores = result.score(test.pairs).astype(np.float64)
+    positive = test.labels == 1
     low, high = np.quantile(scores, [0.001, 0.999])  # a few outliers would squeeze all others into one bin
     if high <= low:
         low, high = low - 0.5, low + 0.5
@@ -79,7 +79,7 @@ def reliability(
 
 
 def compare_rules(
-    result: Result, held_out: HeldOut | None, embeddings: torch.Tensor, *, show_progress: bool = False
+    result: Result, held_out: HeldOut | None, embeddings: Floats, *, show_progress: bool = False
 ) -> dict[str, Any]:
     """The run beside every training-free rule, on the same test pairs (a random part of very many), or why not."""
     if held_out is None:
@@ -89,17 +89,15 @@ def compare_rules(
     own = evaluate(test, result.score(test.pairs), SHOWN_METRICS)
     rows: list[dict[str, Any]] = [{"name": "this run", "kind": "model", **own}]
     if result.model.embedding_decoder is not None:
-        with torch.no_grad():
-            scores = result.model.embedding_score(embeddings, test.pairs)
-        alone = evaluate(test, scores, SHOWN_METRICS)
+        alone = evaluate(test, result.score_embedded(embeddings, test.pairs), SHOWN_METRICS)
         rows.append({"name": "this run, embeddings alone", "kind": "model", **alone})
     # Without rules of other packages: a report does not depend on what else is installed.
     for rule in progress(list(HEURISTICS.builtin), "scoring by rules", show=show_progress):
-        by_rule = score_pairs(rule, result.view.union, test.pairs.numpy(), seed)
+        by_rule = score_pairs(rule, result.view.union, test.pairs, seed)
         rows.append({"name": rule, "kind": "rule", **evaluate(test, by_rule, SHOWN_METRICS)})
     rows.sort(key=lambda row: -row["auc"])
     whole = held_out.whole and test is held_out.test
-    return {"why": None, "rows": rows, "pairs": test.labels.numel(), "whole": whole}
+    return {"why": None, "rows": rows, "pairs": test.labels.size, "whole": whole}
 
 
 def predictions(
@@ -109,10 +107,7 @@ def predictions(
 
     ``pairs`` are union ids ``[2, n]``, ``rows`` say the same in words, best first.
     """
-    from psgnn.training._candidates import top_links
-
-    pairs, scores = top_links(result, count, show_progress=show_progress)
-    ends: IntArray = pairs.numpy()
+    ends, scores = top_links(result, count, show_progress=show_progress)
     union = result.view.union
     apart = hops_between(union.adjacency, ends)
     common = score_pairs("common-neighbours", union, ends)
@@ -137,12 +132,12 @@ def predictions(
     return {"pairs": ends, "rows": rows}
 
 
-def map_of(embeddings: torch.Tensor) -> tuple[npt.NDArray[np.float32], list[float]]:
+def map_of(embeddings: Floats) -> tuple[npt.NDArray[np.float32], list[float]]:
     """Embeddings ``[N, d]`` on their two principal components, ``[N, 2]`` in [-1, 1], and the shares of the variance.
 
     A direction's sign is chosen so that its largest entry is positive: the same page from the same run.
     """
-    points = embeddings.double().numpy()
+    points = embeddings.astype(np.float64)
     points = points - points.mean(axis=0)
     values, directions = np.linalg.eigh(points.T @ points)
     values, directions = values[::-1].clip(min=0), directions[:, ::-1][:, :2]

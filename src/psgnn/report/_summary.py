@@ -93,7 +93,7 @@ def _summarise_run(
     about: dict[str, Any] = task if isinstance(task, dict) else {}
     history = _history(folder, result)
     held_out = read_held_out(folder, union)
-    classes = None if held_out is None or held_out.classes is None else held_out.classes.numpy()
+    classes = None if held_out is None else held_out.classes
     final = final_units(result)
     found = predictions(result, top, classes, show_progress=show_progress)
     config = result.model.config

@@ -7,17 +7,15 @@ import logging
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from copy import copy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
-import torch
-from torch_geometric.data import Data
 
 from psgnn.errors import InputError, check_integer
-from psgnn.graph._graph import GraphBatch, IntArray, check_names, make_data
+from psgnn.graph._graph import Graph, GraphBatch, IntArray, as_graph, check_names
 from psgnn.graph._sampling import Pool, distinct_integers, running_total
 
 if TYPE_CHECKING:
@@ -25,10 +23,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-# The visible graphs have these and nothing else of the input: another attribute could hold hidden edges.
-KEPT_ATTRIBUTES = ("x", "y", "node_names")
-
-MAKES_DATA = "psgnn.read_graph makes Data of files, networkx graphs and SciPy matrices"
+MAKES_GRAPHS = "psgnn.read_graph makes a Graph of files, networkx graphs and SciPy matrices"
 
 # Streams of random numbers. None is 0, because default_rng([seed, 0, 0]) is default_rng(seed), which
 # callers may use for draws of their own.
@@ -40,12 +35,12 @@ class Split:
     """Labelled pairs: all positives, then all negatives, each graph by graph (shuffle before batching).
 
     ``pairs`` int64 ``[2, P]`` with ``u < v``, ids in the disjoint union; ``labels`` float32 ``[P]``, 1 or
-    0; ``graph_ids`` int64 ``[P]``, of one graph a single zero that is repeated (``clone`` it to write to it).
+    0; ``graph_ids`` int64 ``[P]``, of one graph a single zero that is repeated, which cannot be written to.
     """
 
-    pairs: torch.Tensor
-    labels: torch.Tensor
-    graph_ids: torch.Tensor
+    pairs: IntArray
+    labels: npt.NDArray[np.float32]
+    graph_ids: IntArray
 
 
 class Task(ABC):
@@ -65,7 +60,7 @@ class Task(ABC):
     test: Split
 
     def __init__(
-        self, graphs: Sequence[Data], seed: int, usable: npt.NDArray[np.bool_], problem: Callable[[int], str]
+        self, graphs: Sequence[Graph], seed: int, usable: npt.NDArray[np.bool_], problem: Callable[[int], str]
     ) -> None:
         self.kept: list[int] = np.flatnonzero(usable).tolist()
         self.dropped: list[int] = np.flatnonzero(~usable).tolist()
@@ -78,10 +73,8 @@ class Task(ABC):
             counts = (len(self.dropped), len(graphs))
             log.info("left out %d of %d graphs, such as graph %d: %s", *counts, first, problem(first))
         self._seed = int(seed)
-        self._attributes: list[dict[str, Any]] = [
-            {key: graphs[place][key] for key in KEPT_ATTRIBUTES if key in graphs[place]}
-            for place in self.kept
-        ]
+        # A published split would hold hidden edges.
+        self._known = [replace(graphs[place], split={}, reading=None) for place in self.kept]
 
     @property
     def ptr(self) -> IntArray:
@@ -89,9 +82,9 @@ class Task(ABC):
         return self.union.ptr
 
     @cached_property
-    def graphs(self) -> list[Data]:
+    def graphs(self) -> list[Graph]:
         """What the model may see; held-out edges are gone."""
-        return [make_data(self.union.graph(g), **own) for g, own in enumerate(self._attributes)]
+        return [replace(known, adjacency=self.union.graph(g)) for g, known in enumerate(self._known)]
 
     @cached_property
     def digest(self) -> str:
@@ -99,7 +92,7 @@ class Task(ABC):
         adjacency = self.union.adjacency
         arrays: list[npt.NDArray[Any]] = [self.ptr, adjacency.indptr, adjacency.indices]
         for split in (self.train, self.val, self.test):
-            arrays += [split.pairs.numpy(), split.labels.numpy()]
+            arrays += [split.pairs, split.labels]
         sha = hashlib.sha256(self.name.encode())
         for array in arrays:
             sha.update(f"{array.dtype.str}{array.shape}".encode())
@@ -114,14 +107,14 @@ class Task(ABC):
         return other
 
     @abstractmethod
-    def true_labels(self, pairs: torch.Tensor) -> torch.Tensor:
+    def true_labels(self, pairs: IntArray) -> npt.NDArray[np.float32]:
         """1 for the pairs ``[2, P]``, ``u < v``, that are positives by the data, else 0, as float32 ``[P]``.
 
         A split says the same but for the negatives ``"pgnn-released"``, which are positives in part.
         """
 
     def __repr__(self) -> str:
-        sizes = ", ".join(f"{part}={getattr(self, part).labels.numel()}" for part in ("train", "val", "test"))
+        sizes = ", ".join(f"{part}={getattr(self, part).labels.size}" for part in ("train", "val", "test"))
         return f"{type(self).__name__}(graphs={len(self.kept)}, nodes={self.union.num_nodes}, {sizes})"
 
     def _rng(self, stream: int, place: int) -> np.random.Generator:
@@ -156,19 +149,17 @@ class Task(ABC):
         """Make the splits of the pairs ``[2, P]`` of train, val and test, each graph by graph."""
         self.train, self.val, self.test = (
             Split(
-                torch.from_numpy(np.concatenate([linked, unlinked], axis=1)),
-                torch.from_numpy(
-                    np.repeat(np.array([1, 0], np.float32), [linked.shape[1], unlinked.shape[1]])
-                ),
+                np.concatenate([linked, unlinked], axis=1),
+                np.repeat(np.array([1, 0], np.float32), [linked.shape[1], unlinked.shape[1]]),
                 self._graph_ids(linked[0], unlinked[0]),
             )
             for linked, unlinked in zip(positives, negatives, strict=True)
         )
 
-    def _graph_ids(self, *nodes: IntArray) -> torch.Tensor:
+    def _graph_ids(self, *nodes: IntArray) -> IntArray:
         if self.union.num_graphs == 1:
-            return torch.zeros(1, dtype=torch.long).expand(sum(some.size for some in nodes))
-        return torch.from_numpy(self.union.graph_of[np.concatenate(nodes)])
+            return np.broadcast_to(np.int64(0), sum(some.size for some in nodes))
+        return np.asarray(self.union.graph_of[np.concatenate(nodes)])
 
 
 def divide(totals: IntArray, val: float, test: float) -> IntArray:
@@ -187,30 +178,30 @@ def check_shares(val: float, test: float) -> None:
         raise InputError(f"val={val} and test={test} leave nothing for training; make them smaller")
 
 
-def checked_graphs(graphs: Data | Sequence[Data], seed: int) -> list[Data]:
-    """The graphs as a list, once they and the seed are found to be usable."""
+def checked_graphs(graphs: Graph | Sequence[Graph], seed: int) -> list[Graph]:
+    """The graphs as a list, once they and the seed are found to be usable; PyG ``Data`` are converted."""
     check_integer("seed", seed, 0)
-    if isinstance(graphs, Data):
-        graphs = [graphs]
-    elif not isinstance(graphs, (list, tuple)):
-        raise InputError(f"pass Data or a list of them, found a {type(graphs).__name__}; {MAKES_DATA}")
+    if not isinstance(graphs, (list, tuple)):
+        if not isinstance(graphs, Graph) and not hasattr(graphs, "edge_index"):
+            raise InputError(
+                f"pass a graph or a list of them, found a {type(graphs).__name__}; {MAKES_GRAPHS}"
+            )
+        graphs = [graphs]  # type: ignore[list-item]
     if not graphs:
-        raise InputError("no graph was given; pass a torch_geometric Data or a list of them")
-    for place, graph in enumerate(graphs):
-        if not isinstance(graph, Data) or not isinstance(graph.edge_index, torch.Tensor):
-            raise InputError(f"graph {place} is a {type(graph).__name__} without edge_index; {MAKES_DATA}")
+        raise InputError("no graph was given; pass a graph or a list of them")
+    found = [as_graph(graph, f"graph {place}") for place, graph in enumerate(graphs)]
+    for graph in found:
         _check_attributes(graph)
-    return list(graphs)
+    return found
 
 
-def _check_attributes(graph: Data) -> None:
+def _check_attributes(graph: Graph) -> None:
     """Complain about features and names that do not belong to the nodes one by one."""
-    count = int(graph.num_nodes or 0)
-    if "node_names" in graph and "reading" not in graph:  # `read_graph` has looked at them
-        check_names([str(name) for name in graph.node_names], count)
+    if graph.node_names is not None and graph.reading is None:  # `read_graph` has looked at them
+        check_names(graph.node_names, graph.num_nodes)
     if graph.x is None:
         return
-    if graph.x.size(0) != count:
-        raise InputError(f"x has {graph.x.size(0)} rows for {count} nodes; give each node one")
-    if not graph.x.isfinite().all():
+    if graph.x.shape[0] != graph.num_nodes:
+        raise InputError(f"x has {graph.x.shape[0]} rows for {graph.num_nodes} nodes; give each node one")
+    if not np.isfinite(graph.x).all():
         raise InputError("x holds NaN or infinite numbers; replace them")

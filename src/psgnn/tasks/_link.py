@@ -9,11 +9,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
-import torch
-from torch_geometric.data import Data
 
 from psgnn.errors import InputError, check_integer, unknown_name
-from psgnn.graph._graph import Adjacency, GraphBatch, IntArray
+from psgnn.graph._graph import Adjacency, Graph, GraphBatch, IntArray
 from psgnn.graph._sampling import ListedPairs, NonEdges, Pool, pair_code, running_total
 from psgnn.kernels._csr import edges_below, mirror
 from psgnn.tasks._base import (
@@ -41,7 +39,7 @@ FOLDS_OF_LARGE, FOLDS_OF_OTHERS = 40, 10
 class Fold:
     """Training edges to predict (``positives``, int64 ``[2, P]``) on the graph without them."""
 
-    positives: torch.Tensor
+    positives: IntArray
     _edges: IntArray  # all training edges, [2, E]
     _hidden: npt.NDArray[np.bool_]  # which of them are the positives, [E]
     _ptr: IntArray
@@ -77,7 +75,7 @@ class LinkPrediction(Task):
 
     def __init__(
         self,
-        graphs: Data | Sequence[Data],
+        graphs: Graph | Sequence[Graph],
         val: float = 0.1,
         test: float = 0.1,
         seed: int = 0,
@@ -92,7 +90,7 @@ class LinkPrediction(Task):
         if negatives not in NEGATIVE_RULES:
             raise unknown_name("negatives", str(negatives), NEGATIVE_RULES)
         self.negatives = negatives
-        adjacencies = [Adjacency.from_data(graph) for graph in graphs]
+        adjacencies = [graph.adjacency for graph in graphs]
         edges = np.array([adjacency.num_edges for adjacency in adjacencies])
         nodes = np.array([adjacency.num_nodes for adjacency in adjacencies])
         others = nodes * (nodes - 1) // 2 - edges
@@ -146,16 +144,15 @@ class LinkPrediction(Task):
                 part.append(piece + full.ptr[g])
         return [np.concatenate(part, axis=1) for part in parts]
 
-    def true_labels(self, pairs: torch.Tensor) -> torch.Tensor:
+    def true_labels(self, pairs: IntArray) -> npt.NDArray[np.float32]:
         """1 for the pairs ``[2, P]``, ``u < v``, that are edges, visible or held out; float32 ``[P]``."""
         edges = [split.pairs[:, split.labels == 1] for split in (self.train, self.val, self.test)]
-        linked = np.isin(pair_code(pairs.numpy()), pair_code(torch.cat(edges, dim=1).numpy()))
-        return torch.from_numpy(linked.astype(np.float32))
+        linked = np.isin(pair_code(pairs), pair_code(np.concatenate(edges, axis=1)))
+        return linked.astype(np.float32)
 
     @property
     def _train_edges(self) -> IntArray:
-        edges: IntArray = self.train.pairs.numpy()
-        return edges[:, : self._train_counts.sum()]  # [2, E]
+        return self.train.pairs[:, : self._train_counts.sum()]  # [2, E]
 
     @cached_property
     def _fold_of(self) -> npt.NDArray[np.int32]:
@@ -177,14 +174,14 @@ class LinkPrediction(Task):
         if f not in range(self.folds):
             raise InputError(f"there is no fold {f!r}; the task has folds 0..{self.folds - 1}")
         edges, hidden = self._train_edges, self._fold_of == f
-        return Fold(torch.from_numpy(edges[:, hidden]), edges, hidden, self.ptr)
+        return Fold(edges[:, hidden], edges, hidden, self.ptr)
 
     @cached_property
     def _free_pairs(self) -> Pool:
         """All pairs but the positives of all splits and the negatives of val and test."""
         if self._seeing is not None:
             return self._seeing._free_pairs
-        taken = [self._train_edges, self.val.pairs.numpy(), self.test.pairs.numpy()]
+        taken = [self._train_edges, self.val.pairs, self.test.pairs]
         return NonEdges(self.ptr, np.concatenate(taken, axis=1))
 
     def blind(self) -> Self:
@@ -193,7 +190,7 @@ class LinkPrediction(Task):
         other._seeing = self
         return other
 
-    def sample_negatives(self, size: int, rng: np.random.Generator) -> torch.Tensor:
+    def sample_negatives(self, size: int, rng: np.random.Generator) -> IntArray:
         """Fresh negatives to train on, ``[2, size]``, independent of each other and in random order.
 
         Every graph gets its share of ``size`` by its number of training edges, up to rounding, which is
@@ -206,7 +203,7 @@ class LinkPrediction(Task):
         spread = (np.arange(size) + rng.random()) * (ends[-1] / max(size, 1))
         graph = np.searchsorted(ends[:-1], spread, side="right")
         ranks = np.sort(rng.integers(pool.sizes[graph]) + running_total(pool.sizes)[graph])
-        return torch.from_numpy(pool.unrank(ranks)[:, rng.permutation(size)])
+        return pool.unrank(ranks)[:, rng.permutation(size)]
 
 
 def sorted_edges(adjacency: Adjacency) -> IntArray:

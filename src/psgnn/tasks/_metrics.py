@@ -10,15 +10,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
-import torch
 
 from psgnn.errors import InputError, unknown_name
+from psgnn.graph._graph import to_numpy
 
 if TYPE_CHECKING:
     from psgnn.tasks import Split
 
 Array = npt.NDArray[Any]
-Values = npt.ArrayLike | torch.Tensor
+Values = npt.ArrayLike  # tensors as well
 
 
 METRICS = ("auc", "auc_pooled", "ap", "mrr", "hits@20", "hits@50", "hits@100")
@@ -51,13 +51,13 @@ def _metric(name: str, positive: Array, score: Array, graph_ids: Values) -> floa
 
 def roc_auc(labels: Values, scores: Values) -> float:
     """Area under the ROC curve of all pairs together; ties count half."""
-    return grouped_auc(labels, scores, np.zeros(_array(labels).shape, dtype=np.int64))
+    return grouped_auc(labels, scores, np.zeros(to_numpy(labels).shape, dtype=np.int64))
 
 
 def grouped_auc(labels: Values, scores: Values, groups: Values) -> float:
     """Mean of the AUCs of the groups that have both labels; ``groups [P]`` are integers of 0 or more."""
     positive, score = _checked(labels, scores)
-    group = _array(groups)
+    group = to_numpy(groups)
     if group.shape != score.shape or group.dtype.kind not in "iu" or group.min() < 0:
         raise InputError(
             f"groups must be {score.size} integers of 0 or more, found {group.dtype} {group.shape}"
@@ -123,17 +123,9 @@ def mrr(positives: Values, negatives: Values) -> float:
     return float(np.mean(1 / (1 + (better + better_or_equal) / 2)))
 
 
-def _array(values: Values) -> Array:
-    if isinstance(values, torch.Tensor):
-        values = values.detach().cpu()
-        # NumPy has no bfloat16, and half precision is slow to sort.
-        return (values.float() if values.dtype in (torch.bfloat16, torch.float16) else values).numpy()
-    return np.asarray(values)
-
-
 def _numbers(scores: Values) -> Array:
     """Scores ``[P]``, at least one and none of them NaN."""
-    score = _array(scores)
+    score = to_numpy(scores)
     if score.ndim != 1 or not score.size or score.dtype.kind not in "biuf":
         raise InputError(f"scores must be numbers of shape [P], found {score.dtype} {score.shape}")
     missing = np.isnan(score).sum()
@@ -144,7 +136,7 @@ def _numbers(scores: Values) -> Array:
 
 def _checked(labels: Values, scores: Values) -> tuple[Array, Array]:
     """Which pairs are positive, and their scores, both ``[P]``."""
-    score, label = _numbers(scores), _array(labels)
+    score, label = _numbers(scores), to_numpy(labels)
     if label.shape != score.shape:
         raise InputError(f"there are {score.shape} scores for {label.shape} labels; give one for each")
     positive = label == 1

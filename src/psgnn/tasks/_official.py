@@ -7,26 +7,22 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-import torch
-from torch_geometric.data import Data
 
 from psgnn.errors import InputError, check_integer
-from psgnn.graph._graph import Adjacency, GraphBatch, IntArray
+from psgnn.graph._graph import OFFICIAL_SPLIT, Graph, GraphBatch, IntArray, to_numpy
 from psgnn.graph._sampling import NonEdges, distinct_integers, pair_code
 from psgnn.kernels._csr import pair_of_code
 from psgnn.tasks._base import NEGATIVES, Task, checked_graphs
 from psgnn.tasks._link import LinkPrediction, sorted_edges
 
-OFFICIAL_SPLIT = ("valid_edge", "valid_edge_neg", "test_edge", "test_edge_neg")  # OGB's names
 
-
-def link_task(graphs: Data | Sequence[Data], seed: int = 0, **options: Any) -> LinkPrediction:
+def link_task(graphs: Graph | Sequence[Graph], seed: int = 0, **options: Any) -> LinkPrediction:
     """The link task of the graphs: on their official split if they carry one, else on a random one.
 
     ``options`` are those of :class:`LinkPrediction`; an official split leaves only ``folds`` to choose.
     """
     listed = checked_graphs(graphs, seed)
-    if len(listed) > 1 or not all(name in listed[0] for name in OFFICIAL_SPLIT):
+    if len(listed) > 1 or not all(name in listed[0].split for name in OFFICIAL_SPLIT):
         return LinkPrediction(listed, seed=seed, **options)
     if options.get("negatives") == "uniform":  # the default of LinkPrediction
         del options["negatives"]
@@ -42,8 +38,8 @@ def link_task(graphs: Data | Sequence[Data], seed: int = 0, **options: Any) -> L
 class OfficialLinks(LinkPrediction):
     """Which pairs of nodes are linked, on a published split, such as that of ogbl-ddi.
 
-    ``graph.edge_index`` holds the training edges; ``valid_edge``, ``valid_edge_neg``, ``test_edge`` and
-    ``test_edge_neg`` are integers ``[2, P]``, given as ``splits`` or else attributes of the graph. The seed
+    The graph has the training edges; ``valid_edge``, ``valid_edge_neg``, ``test_edge`` and
+    ``test_edge_neg`` are integers ``[2, P]``, given as ``splits`` or else as ``graph.split``. The seed
     draws nothing but the negatives to train on and the folds.
 
     Negatives to train on are any pairs but the training edges, as in OGB's own baselines: held-out pairs can
@@ -55,8 +51,8 @@ class OfficialLinks(LinkPrediction):
 
     def __init__(
         self,
-        graph: Data,
-        splits: Mapping[str, npt.ArrayLike | torch.Tensor] | None = None,
+        graph: Graph,
+        splits: Mapping[str, npt.ArrayLike] | None = None,
         seed: int = 0,
         *,
         folds: int = 10,
@@ -64,7 +60,7 @@ class OfficialLinks(LinkPrediction):
         (graph,) = checked_graphs(graph, seed)
         check_integer("folds", folds, 2)
         self.folds = int(folds)
-        adjacency = Adjacency.from_data(graph)
+        adjacency = graph.adjacency
         # Not that of LinkPrediction, which would make a split of its own.
         Task.__init__(
             self,
@@ -77,7 +73,7 @@ class OfficialLinks(LinkPrediction):
         )
         self.union = GraphBatch.of_adjacencies([adjacency])
         edges = sorted_edges(adjacency)
-        held_out = _held_out(graph if splits is None else splits, edges, adjacency.num_nodes)
+        held_out = _held_out(graph.split if splits is None else splits, edges, adjacency.num_nodes)
         self._train_counts = np.array([adjacency.num_edges])
         self._free_pairs = NonEdges(self.ptr, edges)
         size = min(adjacency.num_edges, int(self._free_pairs.sizes[0]))
@@ -89,7 +85,7 @@ class OfficialLinks(LinkPrediction):
         )
 
 
-def _held_out(splits: Mapping[str, Any] | Data, edges: IntArray, num_nodes: int) -> dict[str, IntArray]:
+def _held_out(splits: Mapping[str, Any], edges: IntArray, num_nodes: int) -> dict[str, IntArray]:
     """The held-out pairs, ``u < v`` and sorted as edges are, once every pair is found to stand there once."""
     absent = [name for name in OFFICIAL_SPLIT if name not in splits]
     if absent:
@@ -110,7 +106,7 @@ def _held_out(splits: Mapping[str, Any] | Data, edges: IntArray, num_nodes: int)
 
 def _pairs(name: str, values: Any, num_nodes: int) -> IntArray:
     """The pairs of one part of the split, ``[2, P]`` with ``u < v``."""
-    pairs = values.cpu().numpy() if isinstance(values, torch.Tensor) else np.asarray(values)
+    pairs = to_numpy(values)
     if pairs.ndim != 2 or pairs.shape[0] != 2 or not pairs.size or pairs.dtype.kind not in "iu":
         raise InputError(f"{name} must be integers of shape [2, P], found {pairs.dtype} {list(pairs.shape)}")
     wrong = np.flatnonzero(

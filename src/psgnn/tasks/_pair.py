@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-import torch
-from torch_geometric.data import Data
+import numpy.typing as npt
 
 from psgnn.errors import InputError, check_integer, unknown_name
-from psgnn.graph._graph import Adjacency, GraphBatch, IntArray
+from psgnn.graph._graph import Graph, GraphBatch, IntArray
 from psgnn.graph._sampling import DifferentClass, SameClass, running_total
 from psgnn.tasks._base import (
     GRAPHS,
@@ -24,7 +23,7 @@ from psgnn.tasks._released import RELEASED, released_pools
 
 
 class PairClassification(Task):
-    """Are two nodes of the same class? Positives are pairs of equal ``data.y``, negatives of unequal.
+    """Are two nodes of the same class? Positives are pairs of equal ``graph.y``, negatives of unequal.
 
     The graphs are visible in full; nodes with ``y < 0`` are of unknown class and in no pair. Positives
     are all same-class pairs, or a uniform sample of ``max_pairs`` of them, shared by the graphs in
@@ -43,7 +42,7 @@ class PairClassification(Task):
 
     def __init__(
         self,
-        graphs: Data | Sequence[Data],
+        graphs: Graph | Sequence[Graph],
         val: float = 0.1,
         test: float = 0.1,
         seed: int = 0,
@@ -59,7 +58,7 @@ class PairClassification(Task):
         if negatives not in ("uniform", RELEASED):
             raise unknown_name("negatives of the pair task", str(negatives), ["uniform", RELEASED])
         classes = [_classes(graph, place) for place, graph in enumerate(graphs)]
-        adjacencies = [Adjacency.from_data(graph) for graph in graphs]
+        adjacencies = [graph.adjacency for graph in graphs]
         edges = np.array([adjacency.num_edges for adjacency in adjacencies])
         ptr = running_total(np.array([adjacency.num_nodes for adjacency in adjacencies]))
         same = SameClass(ptr, np.concatenate(classes)).sizes
@@ -97,10 +96,10 @@ class PairClassification(Task):
             drawn = self._draw(unlike, shares(np.minimum(wanted, unlike.sizes), val, test), NEGATIVES)
         self._set_splits(positives, drawn)
 
-    def true_labels(self, pairs: torch.Tensor) -> torch.Tensor:
+    def true_labels(self, pairs: IntArray) -> npt.NDArray[np.float32]:
         """1 for the pairs ``[2, P]`` of nodes of the same, known class; float32 ``[P]``."""
-        one, other = self._classes[pairs.numpy()]
-        return torch.from_numpy(((one == other) & (one >= 0)).astype(np.float32))
+        one, other = self._classes[pairs]
+        return np.asarray((one == other) & (one >= 0), np.float32)
 
     def _hold_out_graphs(self, totals: IntArray, val: float, test: float) -> IntArray:
         """Train, val and test counts ``[G, 3]``, all of a graph's total in one of them."""
@@ -116,17 +115,17 @@ class PairClassification(Task):
         return counts
 
 
-def _classes(graph: Data, place: int) -> IntArray:
+def _classes(graph: Graph, place: int) -> IntArray:
     """The class of every node, int64 ``[N]``."""
     y = graph.y
     if y is None:
         raise InputError(
             f"graph {place} has no node classes; pass --labels FILE (lines of node,label), "
-            "or in Python set its y to an integer tensor [N]"
+            "or in Python give it an integer array y [N]"
         )
-    if y.is_floating_point() or y.numel() != graph.num_nodes:
+    if y.dtype.kind not in "iu" or y.size != graph.num_nodes:
         raise InputError(
             f"graph {place} has {graph.num_nodes} nodes, but its y is {y.dtype} of shape {list(y.shape)}; "
-            f"set y to an integer tensor [N]"
+            f"give it an integer array y [N]"
         )
-    return np.asarray(y.detach().cpu().numpy(), dtype=np.int64).reshape(-1)
+    return y.astype(np.int64).reshape(-1)

@@ -1,17 +1,26 @@
-"""Training: fit a model, keep its run on disk, load it again, and search for missing links."""
+"""Training: fit a model to a task, keep the run in a folder, load it, and compare it with rules and peers."""
 
-from psgnn.training._candidates import top_links
-from psgnn.training._checkpoints import remove_run
-from psgnn.training._fit import fit
-from psgnn.training._results import Result, load
-from psgnn.training._zeroshot import Pretrained, pretrained
+from typing import TYPE_CHECKING
 
-__all__ = [
-    "Pretrained",
-    "Result",
-    "fit",
-    "load",
-    "pretrained",
-    "remove_run",
-    "top_links",
-]
+from psgnn.doors import door
+
+if TYPE_CHECKING:
+    from psgnn.training._checkpoints import remove_run
+    from psgnn.training._compare import Method, compare, make_task, measure
+    from psgnn.training._fit import fit
+    from psgnn.training._results import Result, load
+
+_MODULE_OF = {
+    "Method": "psgnn.training._compare",
+    "Result": "psgnn.training._results",
+    "compare": "psgnn.training._compare",
+    "fit": "psgnn.training._fit",
+    "load": "psgnn.training._results",
+    "make_task": "psgnn.training._compare",
+    "measure": "psgnn.training._compare",
+    "remove_run": "psgnn.training._checkpoints",
+}
+
+__all__ = ["Method", "Result", "compare", "fit", "load", "make_task", "measure", "remove_run"]
+
+__getattr__, __dir__ = door(__name__, _MODULE_OF)

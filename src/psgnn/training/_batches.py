@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-import torch
+import numpy.typing as npt
 
 from psgnn.graph._graph import IntArray
 from psgnn.models._config import ModelConfig
-from psgnn.positions._view import View
+from psgnn.models._view import TensorView
 from psgnn.tasks import LinkPrediction, Task
 
 MOST_STEP_PAIRS = 32_768
@@ -21,13 +21,16 @@ MOST_STEPS = 1500
 USED_FOLDS = 3
 
 
+Batch = tuple[TensorView, IntArray, npt.NDArray[np.float32]]  # the view, pairs [2, P] and labels [P]
+
+
 @dataclass(frozen=True)
 class Part:
     """Some of the graphs of a task: a view of them alone, and where in it the nodes of the task are, ``[N]``."""
 
     graphs: IntArray
-    view: View
-    node: torch.Tensor
+    view: TensorView
+    node: IntArray
 
 
 class Batches:
@@ -39,20 +42,20 @@ class Batches:
     """
 
     def __init__(
-        self, task: Task, view: View, config: ModelConfig, epochs: int, *, whole: bool = True
+        self, task: Task, view: TensorView, config: ModelConfig, epochs: int, *, whole: bool = True
     ) -> None:
         self.task, self.view, self.config, self.epochs, self.whole = task, view, config, epochs, whole
         self.hides = config.hide_positives and isinstance(task, LinkPrediction)
-        self.kept: dict[int, tuple[torch.Tensor, View]] = {}
+        self.kept: dict[int, tuple[IntArray, TensorView]] = {}
 
-    def draw(self, epoch: int, rng: np.random.Generator) -> tuple[View, torch.Tensor, torch.Tensor]:
+    def draw(self, epoch: int, rng: np.random.Generator) -> Batch:
         """The batch of an epoch: view, pairs ``[2, P]`` and labels ``[P]``."""
         size = step_pairs(self.config, self.task)
         if self.parts:
             part = self.parts[epoch % len(self.parts)]
             some = self._from_every_graph(size, rng, part.graphs)
             return part.view, part.node[self.task.train.pairs[:, some]], self.task.train.labels[some]
-        whole = self.config.batch == "all" and size == self.task.train.labels.numel()
+        whole = self.config.batch == "all" and size == self.task.train.labels.size
         return self.pairs(epoch, rng, None if whole else size)
 
     @property
@@ -60,9 +63,7 @@ class Batches:
         """Steps until every positive has come once, where a step has all that are hidden together."""
         return len(self.filled_folds) if self.hides else 1
 
-    def pairs(
-        self, epoch: int, rng: np.random.Generator, size: int | None
-    ) -> tuple[View, torch.Tensor, torch.Tensor]:
+    def pairs(self, epoch: int, rng: np.random.Generator, size: int | None) -> Batch:
         """The graph to see, the pairs to score on it (a random `size` of them, or all), their labels."""
         split = self.task.train
         if not isinstance(self.task, LinkPrediction):
@@ -77,16 +78,16 @@ class Batches:
             positives, view = self._positives, self.view
         if size is not None:
             count = max(size // (1 + self.config.negatives), 1)
-            positives = positives[:, torch.from_numpy(rng.integers(positives.size(1), size=count))]
+            positives = positives[:, rng.integers(positives.shape[1], size=count)]
         if self.config.fresh_negatives or self.hides or size is not None:
-            negatives = self.task.sample_negatives(positives.size(1) * self.config.negatives, rng)
+            negatives = self.task.sample_negatives(positives.shape[1] * self.config.negatives, rng)
         else:
             negatives = split.pairs[:, split.labels == 0]
-        labels = torch.cat([torch.ones(positives.size(1)), torch.zeros(negatives.size(1))])
-        return view, torch.cat([positives, negatives], dim=1), labels
+        labels = np.repeat(np.array([1, 0], np.float32), [positives.shape[1], negatives.shape[1]])
+        return view, np.concatenate([positives, negatives], axis=1), labels
 
     @cached_property
-    def _positives(self) -> torch.Tensor:
+    def _positives(self) -> IntArray:
         return self.task.train.pairs[:, self.task.train.labels == 1]
 
     @cached_property
@@ -100,34 +101,34 @@ class Batches:
         return [self._part(np.sort(some)) for some in np.array_split(shuffled, count)] if count > 1 else []
 
     def _part(self, graphs: IntArray) -> Part:
-        inside = torch.from_numpy(np.isin(self.view.union.graph_of, graphs))
-        return Part(graphs, self.view.only(graphs, inside), inside.cumsum(0) - 1)
+        inside = np.isin(self.view.union.graph_of, graphs)
+        return Part(graphs, self.view.only(graphs, inside), np.cumsum(inside) - 1)
 
     @cached_property
     def _pair_counts(self) -> IntArray:
-        return torch.bincount(self.task.train.graph_ids).numpy()
+        return np.bincount(self.task.train.graph_ids)
 
     @cached_property
     def _trained_graphs(self) -> IntArray:
         return np.flatnonzero(self._pair_counts)
 
-    def _from_every_graph(self, size: int, rng: np.random.Generator, graphs: IntArray) -> torch.Tensor:
+    def _from_every_graph(self, size: int, rng: np.random.Generator, graphs: IntArray) -> IntArray:
         """Places of random training pairs, as many from each graph: AUC is the mean over the graphs."""
         counts = self._pair_counts
         graph = rng.choice(graphs, size)
         within = (rng.random(size) * counts[graph]).astype(np.int64)
-        return self._by_graph[torch.from_numpy((np.cumsum(counts) - counts)[graph] + within)]
+        return np.asarray(self._by_graph[(np.cumsum(counts) - counts)[graph] + within])
 
     @cached_property
-    def _by_graph(self) -> torch.Tensor:
-        return self.task.train.graph_ids.argsort(stable=True)
+    def _by_graph(self) -> IntArray:
+        return np.argsort(self.task.train.graph_ids, kind="stable")
 
     @cached_property
     def filled_folds(self) -> list[int]:
         """Folds with something to predict; of few training edges, some have nothing."""
         assert isinstance(self.task, LinkPrediction)
         wanted = range(USED_FOLDS if self.large else self.task.folds)
-        return [f for f in wanted if self.task.fold(f).positives.numel()]
+        return [f for f in wanted if self.task.fold(f).positives.size]
 
     @property
     def large(self) -> bool:
@@ -141,7 +142,7 @@ class Batches:
             min(step * len(folds) // self.epochs, len(folds) - 1) if self.large else step % len(folds)
         ]
 
-    def fold(self, f: int) -> tuple[torch.Tensor, View]:
+    def fold(self, f: int) -> tuple[IntArray, TensorView]:
         """The positives of a fold, and the view without them."""
         assert isinstance(self.task, LinkPrediction)
         if f not in self.kept:
@@ -156,7 +157,7 @@ class Batches:
 
 def step_pairs(config: ModelConfig, task: Task) -> int:
     """How many training pairs a step has. The more there are to learn from, the more of them."""
-    count = task.train.labels.numel()
+    count = task.train.labels.size
     if config.batch == "all":
         return min(count, MOST_STEP_PAIRS)
     return min(max(count // 50, 256), 2048) if config.batch == "auto" else config.batch
@@ -166,5 +167,5 @@ def number_of_steps(config: ModelConfig, task: Task) -> int:
     """The epochs of the settings, or more where so many small steps would not see all the training pairs."""
     if config.batch == "all" or task.union.large:
         return config.epochs
-    passes = math.ceil(config.passes * task.train.labels.numel() / step_pairs(config, task))
+    passes = math.ceil(config.passes * task.train.labels.size / step_pairs(config, task))
     return max(config.epochs, min(passes, MOST_STEPS))

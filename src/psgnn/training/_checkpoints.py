@@ -11,7 +11,7 @@ import torch
 from psgnn.errors import InputError
 from psgnn.graph._read import TEMPORARY
 from psgnn.locks import LOCK
-from psgnn.positions._choices import AnyChoice, choice_of, choice_tensors
+from psgnn.models._choices import AnyChoice, choice_of, choice_tensors
 from psgnn.training import _runs as runs
 from psgnn.training._heldout import HELD_OUT
 

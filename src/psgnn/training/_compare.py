@@ -16,24 +16,19 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
-import torch
 
 from psgnn.console import Bar
 from psgnn.errors import InputError, unknown_name
-from psgnn.models import MODELS, PRESETS, build_model
-from psgnn.models._config import ABLATIONS
-from psgnn.models._weights import WEIGHTS
-from psgnn.positions._view import View
-from psgnn.scoring import HEURISTICS, score_pairs
+from psgnn.models._config import ABLATIONS, MODELS, PRESETS
+from psgnn.scoring import HEURISTICS, pretrained, score_pairs
+from psgnn.scoring._weights import WEIGHTS
 from psgnn.tasks import LinkPrediction, PairClassification, Task, link_task
 from psgnn.tasks._metrics import evaluate
-from psgnn.training import fit
-from psgnn.training._peers import PEERS, Scorer
-from psgnn.training._results import Result, names_of
-from psgnn.training._zeroshot import pretrained
+from psgnn.training._peers import PEERS, PairScores
 
 if TYPE_CHECKING:
-    from torch_geometric.data import Data
+    from psgnn.graph import Graph
+    from psgnn.training._results import Result
 
 TASKS: dict[str, type[LinkPrediction] | type[PairClassification]] = {
     "link": LinkPrediction,
@@ -83,7 +78,7 @@ class Method:
 
 
 def make_task(
-    graphs: Sequence[Data], name: str, seed: int, **options: Any
+    graphs: Sequence[Graph], name: str, seed: int, **options: Any
 ) -> LinkPrediction | PairClassification:
     """The task of that name; a graph that comes with an official split of its links gets that one.
 
@@ -133,7 +128,7 @@ def measure(
     *,
     epochs: int | None = None,
     trace: bool = False,
-    scorer: Scorer | None = None,
+    scorer: PairScores | None = None,
 ) -> dict[str, Any]:
     """Metrics of one method on one task.
 
@@ -144,6 +139,9 @@ def measure(
     """
     start = time.perf_counter()
     if method.kind == "model":
+        from psgnn.models import build_model
+        from psgnn.training import fit
+
         model = build_model(method.name, task, method.preset, seed, **method.options)
         result = fit(model, task, epochs=epochs, seed=seed)
         found: dict[str, Any] = {
@@ -158,9 +156,9 @@ def measure(
         seconds = time.perf_counter() - start
         return {**found, **_picking_time(result), "seconds": seconds}
     # In one call, because some rules prepare the whole graph before the first pair.
-    pairs = torch.cat([task.val.pairs, task.test.pairs], dim=1)
+    pairs = np.concatenate([task.val.pairs, task.test.pairs], axis=1)
     scores = (scorer or _scorer(method, task, seed))(pairs)
-    size = task.val.labels.numel()
+    size = task.val.labels.size
     found = {"test": evaluate(task.test, scores[size:]), "val": evaluate(task.val, scores[:size])}
     return {**found, "seconds": time.perf_counter() - start}
 
@@ -169,27 +167,22 @@ def _picking_time(result: Result) -> dict[str, float]:
     """The time to choose anchors on a view of the graph on which nothing has been measured yet."""
     if result.choice is None:
         return {}
-    view = View(result.view.union, result.view.x)
+    view = result.view.without(result.view.union)
     start = time.perf_counter()
-    with torch.no_grad():
-        result.model.pick(view)
+    result.pick(view)
     return {"picking_seconds": time.perf_counter() - start}
 
 
-def _scorer(method: Method, task: Task, seed: int) -> Scorer:
+def _scorer(method: Method, task: Task, seed: int) -> PairScores:
     if method.kind == "oracle":
         return task.true_labels
     if method.kind == "peer":
         return PEERS[method.name](task, seed)
     if method.kind == "pretrained":
-        return _pretrained(method.name, method.options, task).score
-    return lambda pairs: torch.from_numpy(score_pairs(method.name, task.union, pairs.numpy(), seed))
-
-
-def _pretrained(name: str, options: Mapping[str, Any], task: Task) -> Result:
-    """Pretrained weights on the visible graph."""
-    strict = options.get("strict", False)
-    return pretrained(name).on_union(task.union, names_of(task.graphs), strict=strict)
+        names = [graph.names for graph in task.graphs]
+        strict = method.options.get("strict", False)
+        return pretrained(method.name).on_union(task.union, names, strict=strict).score
+    return lambda pairs: score_pairs(method.name, task.union, pairs, seed)
 
 
 class InterruptedComparison(KeyboardInterrupt):
@@ -201,7 +194,7 @@ class InterruptedComparison(KeyboardInterrupt):
 
 
 def compare(
-    graphs: Sequence[Data],
+    graphs: Sequence[Graph],
     task: str,
     *,
     models: Sequence[str | Method] = (),

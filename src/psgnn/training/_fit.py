@@ -11,16 +11,19 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import torch
 
 from psgnn.console import Bar
 from psgnn.errors import InputError, check_integer
+from psgnn.graph._graph import IntArray
 from psgnn.memory import peak_bytes
 from psgnn.models._boosted import Evidence, LearnedPicker
+from psgnn.models._choices import AnyChoice
 from psgnn.models._models import PositionModel
-from psgnn.positions._choices import AnyChoice
-from psgnn.positions._team import Team, joined
-from psgnn.positions._view import View, features
+from psgnn.models._team import Team, joined
+from psgnn.models._view import TensorView
+from psgnn.positions._view import features_of
 from psgnn.tasks import LinkPrediction, Split, Task
 from psgnn.tasks._metrics import METRICS, auc_standard_error, evaluate
 from psgnn.training import _runs as runs
@@ -29,7 +32,7 @@ from psgnn.training._checkpoints import State, open_run, remove_run, save_state
 from psgnn.training._devices import fitting_threads, pick_device
 from psgnn.training._heldout import part_of, write_held_out
 from psgnn.training._optimization import move_average, one_cycle, score_function, seed_torch
-from psgnn.training._results import Result, load, names_of, save_run
+from psgnn.training._results import Result, load, save_run
 from psgnn.training._tensorboard import check_tensorboard, write_tensorboard
 
 __all__ = ["Result", "fit", "load", "remove_run"]
@@ -77,7 +80,7 @@ def fit(
         device: ``cpu``, ``cuda``, ``mps``, or ``auto`` for a GPU where there is one.
         force: replace a run that is in the folder, once it is known that the new one can begin.
 
-    Under torchrun all processes of the job train one model (`psgnn.positions._team`); the first one writes.
+    Under torchrun all processes of the job train one model (`psgnn.models._team`); the first one writes.
     """
     folder = None if out is None else Path(out)
     check_integer("seed", seed, 0)
@@ -112,14 +115,14 @@ class _Trainer:
         device: torch.device = CPU,
         team: Team = ALONE,
     ) -> None:
-        if model.config.in_channels != features(task.graphs).size(1):
+        if model.config.in_channels != features_of(task.graphs).shape[1]:
             raise InputError(
                 f"the model expects {model.config.in_channels} features, the task's graphs have "
-                f"{features(task.graphs).size(1)}; build the model for this task"
+                f"{features_of(task.graphs).shape[1]}; build the model for this task"
             )
         self.model, self.task, self.epochs, self.seed = model.to(device), task, epochs, seed
         self.config, self.command, self.device, self.team = model.config, command, device, team
-        self.view = View(task.union, features(task.graphs).to(device), team)
+        self.view = TensorView(task.union, torch.from_numpy(features_of(task.graphs)).to(device), team)
         self.objective = team.share(self._objective, model)
         self.optimizer = torch.optim.AdamW(
             model.parameters(),
@@ -241,7 +244,7 @@ class _Trainer:
 
     def _objective(
         self,
-        view: View,
+        view: TensorView,
         generator: torch.Generator,
         exploration: float,
         pairs: torch.Tensor,
@@ -259,15 +262,15 @@ class _Trainer:
         return mean + score_function(losses, log_probs), mean.detach()
 
     def _choices(
-        self, view: View, generator: torch.Generator, exploration: float
+        self, view: TensorView, generator: torch.Generator, exploration: float
     ) -> Sequence[AnyChoice | None]:
         if self.fixed is not None:
             return [self.fixed]
         return self.model.explore(view, generator, exploration, self.config.samples)
 
-    def _batch(self, epoch: int, rng: np.random.Generator) -> tuple[View, torch.Tensor, torch.Tensor]:
+    def _batch(self, epoch: int, rng: np.random.Generator) -> tuple[TensorView, torch.Tensor, torch.Tensor]:
         view, pairs, labels = self.batches.draw(epoch, rng)
-        return view, pairs.to(self.device), labels.to(self.device)
+        return view, torch.from_numpy(pairs).to(self.device), torch.from_numpy(labels).to(self.device)
 
     def _validate_if_due(self, state: State, bar: Bar) -> None:
         """Look at the validation pairs every some epochs, and after the last; a resumed run may have been about to."""
@@ -312,7 +315,7 @@ class _Trainer:
         if not self.config.tolerance or self.task.headline != "auc":
             return 0.0
         positives = int(self.watched.labels.sum())
-        error = auc_standard_error(value, positives, self.watched.labels.numel() - positives)
+        error = auc_standard_error(value, positives, self.watched.labels.size - positives)
         return self.config.tolerance * error
 
     def _take_average(self, state: State) -> None:
@@ -326,7 +329,7 @@ class _Trainer:
         self, split: Split, choice: AnyChoice | None, metrics: Iterable[str] = METRICS
     ) -> dict[str, float]:
         self.model.eval()
-        scores = self.model.predict(self.view, choice, split.pairs.to(self.device))
+        scores = self.model.predict(self.view, choice, torch.from_numpy(split.pairs).to(self.device))
         return evaluate(split, scores.cpu().numpy(), tuple(metrics))
 
     @torch.no_grad()
@@ -335,7 +338,7 @@ class _Trainer:
         if self.model.embedding_decoder is None:
             return None
         test = part_of(self.task.test, MOST_EMBEDDED_PAIRS, self.seed)
-        scores = self.model.predict_embedded(self.view, choice, test.pairs.to(self.device))
+        scores = self.model.predict_embedded(self.view, choice, torch.from_numpy(test.pairs).to(self.device))
         return evaluate(test, scores.cpu().numpy())
 
     def finish(self, state: State, folder: Path | None) -> Result:
@@ -346,7 +349,7 @@ class _Trainer:
             for split in (self.task.val, self.task.test)
         )
         embedding_test = self._measure_embedding(state.best_choice)
-        names = names_of(self.task.graphs)
+        names = [graph.names for graph in self.task.graphs]
         result = Result(
             self.model, self.view, state.best_choice, val, test, state.history, {}, names, embedding_test,
             _hidden_links(self.task), numbers=tuple(self.task.kept) if self.task.dropped else (),
@@ -384,12 +387,12 @@ class _Trainer:
         }
 
 
-def _hidden_links(task: Task) -> torch.Tensor:
+def _hidden_links(task: Task) -> IntArray:
     """Links of the graphs that the model is not shown, ``[2, H]``."""
     if not isinstance(task, LinkPrediction):
-        return torch.zeros(2, 0, dtype=torch.long)
-    return torch.cat([split.pairs[:, split.labels == 1] for split in (task.val, task.test)], dim=1)
+        return np.zeros((2, 0), np.int64)
+    return np.concatenate([split.pairs[:, split.labels == 1] for split in (task.val, task.test)], axis=1)
 
 
-def _evidence(view: View, pairs: torch.Tensor, labels: torch.Tensor) -> Evidence:
-    return Evidence(view, pairs.numpy(), labels.double().numpy())
+def _evidence(view: TensorView, pairs: IntArray, labels: npt.NDArray[np.float32]) -> Evidence:
+    return Evidence(view, pairs, labels.astype(np.float64))

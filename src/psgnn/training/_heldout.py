@@ -12,7 +12,7 @@ import numpy as np
 import torch
 
 from psgnn.errors import InputError
-from psgnn.graph._graph import GraphBatch
+from psgnn.graph._graph import GraphBatch, IntArray
 from psgnn.tasks import Split, Task
 from psgnn.training import _runs as runs
 
@@ -30,15 +30,15 @@ class HeldOut:
     val: Split
     test: Split
     whole: bool
-    classes: torch.Tensor | None
+    classes: IntArray | None
 
 
 def part_of(split: Split, most: int, seed: int) -> Split:
     """The split, or a random part of it."""
-    count = split.labels.numel()
+    count = split.labels.size
     if count <= most:
         return split
-    some = torch.from_numpy(np.sort(np.random.default_rng(seed).choice(count, most, replace=False)))
+    some = np.sort(np.random.default_rng(seed).choice(count, most, replace=False))
     return Split(split.pairs[:, some], split.labels[some], split.graph_ids[some])
 
 
@@ -47,12 +47,12 @@ def write_held_out(folder: Path, task: Task, seed: int = 0) -> None:
     tensors: dict[str, torch.Tensor] = {}
     for name, split in (("val", task.val), ("test", task.test)):
         part = part_of(split, MOST_KEPT_PAIRS, seed)
-        tensors[f"{name}.pairs"] = part.pairs.int()
-        tensors[f"{name}.labels"] = part.labels.to(torch.uint8)
+        tensors[f"{name}.pairs"] = torch.from_numpy(part.pairs.astype(np.int32))
+        tensors[f"{name}.labels"] = torch.from_numpy(part.labels.astype(np.uint8))
     classes = _classes(task)
     if classes is not None:
-        tensors["classes"] = classes
-    whole = max(task.val.labels.numel(), task.test.labels.numel()) <= MOST_KEPT_PAIRS
+        tensors["classes"] = torch.from_numpy(classes)
+    whole = max(task.val.labels.size, task.test.labels.size) <= MOST_KEPT_PAIRS
     runs.write_tensors(folder / HELD_OUT, tensors, whole=whole)
 
 
@@ -71,7 +71,7 @@ def read_held_out(folder: Path, union: GraphBatch) -> HeldOut | None:
         raise InputError(
             f"{path} does not hold pairs of this run ({error}); train again or remove the file"
         ) from None
-    return HeldOut(val, test, metadata.get("whole") is True, classes)
+    return HeldOut(val, test, metadata.get("whole") is True, None if classes is None else classes.numpy())
 
 
 def _split(tensors: dict[str, torch.Tensor], name: str, union: GraphBatch) -> Split:
@@ -82,18 +82,17 @@ def _split(tensors: dict[str, torch.Tensor], name: str, union: GraphBatch) -> Sp
         raise ValueError(f"{name} has {list(pairs.shape)} pairs for {labels.numel()} labels")
     if int(pairs.min()) < 0 or int(pairs.max()) >= union.num_nodes or int(labels.max()) > 1:
         raise ValueError(f"{name} names a node or a label that there is not")
-    ids = torch.from_numpy(union.graph_of[pairs.numpy()])
-    if not torch.equal(ids[0], ids[1]):
+    ids = union.graph_of[pairs.numpy()]
+    if not np.array_equal(ids[0], ids[1]):
         raise ValueError(f"{name} has a pair across two graphs")
-    return Split(pairs.long(), labels.float(), ids[0])
+    return Split(pairs.numpy().astype(np.int64), labels.numpy().astype(np.float32), ids[0])
 
 
-def _classes(task: Task) -> torch.Tensor | None:
+def _classes(task: Task) -> IntArray | None:
     """The classes of all nodes, where every graph has them."""
-    parts = [graph.y for graph in task.graphs]
-    if any(
-        y is None or y.is_floating_point() or y.numel() != graph.num_nodes
-        for y, graph in zip(parts, task.graphs, strict=True)
-    ):
-        return None
-    return torch.cat([y.reshape(-1) for y in parts]).long()
+    found = []
+    for graph in task.graphs:
+        if graph.y is None or graph.y.dtype.kind not in "iu" or graph.y.size != graph.num_nodes:
+            return None
+        found.append(graph.y.reshape(-1).astype(np.int64))
+    return np.concatenate(found)

@@ -21,10 +21,10 @@ from collections.abc import Callable
 from itertools import islice
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-import torch
 from sklearn.decomposition import PCA
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.linear_model import LogisticRegression
@@ -32,16 +32,18 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from threadpoolctl import threadpool_limits
 
+from psgnn.anchors._rules import batch_anchors
 from psgnn.errors import InputError, MissingExtraError
-from psgnn.graph._graph import GraphBatch
-from psgnn.models._statistics import statistics_of
-from psgnn.positions._view import View, features
+from psgnn.graph._graph import GraphBatch, IntArray
+from psgnn.positions._measure import Parts, positions_of
+from psgnn.positions._statistics import pair_statistics
+from psgnn.positions._view import View, features_of
 from psgnn.tasks import LinkPrediction, Task
 from psgnn.tasks._metrics import grouped_auc
 
 Matrix = npt.NDArray[np.float32]
-Scorer = Callable[[torch.Tensor], torch.Tensor]  # pairs int64 [2, P] -> scores [P], higher is more likely
-Peer = Callable[[Task, int], Scorer]
+PairScores = Callable[[IntArray], npt.NDArray[Any]]  # pairs int64 [2, P] -> scores [P], higher is more likely
+Peer = Callable[[Task, int], PairScores]
 
 MOST_TRAINING_PAIRS = 200_000
 MOST_FOLDS = 10  # each is measured anew
@@ -61,27 +63,27 @@ ROUNDS, ROUNDS_A_CHECK, LEARNING_RATE = 400, 10, 0.05
 # --- node2vec
 
 
-def node2vec(task: Task, seed: int) -> Scorer:
+def node2vec(task: Task, seed: int) -> PairScores:
     r"""Embeddings :math:`h_v \in R^{64}` of random walks on the visible graph (PecanPy).
 
     The score is the best on validation of :math:`\cos(h_u, h_v)`, :math:`h_u \cdot h_v` and a logistic regression
     on :math:`h_u \odot h_v`. The regression learns from the training pairs; in link prediction those that are
     linked are edges of the graph that was embedded, as is usual for node2vec.
     """
-    h = torch.from_numpy(_embed(task.union, seed))
-    unit = torch.nn.functional.normalize(h)
-    chosen = _sample(task.train.labels.numel(), MOST_TRAINING_PAIRS, np.random.default_rng(seed))
+    h = _embed(task.union, seed)
+    unit = h / np.maximum(np.linalg.norm(h, axis=1, keepdims=True), 1e-12)
+    chosen = _sample(task.train.labels.size, MOST_TRAINING_PAIRS, np.random.default_rng(seed))
     regression = make_pipeline(StandardScaler(), LogisticRegression(max_iter=1000))
 
-    def hadamard(pairs: torch.Tensor) -> npt.NDArray[np.float64]:
-        return (h[pairs[0]] * h[pairs[1]]).double().numpy()
+    def hadamard(pairs: IntArray) -> npt.NDArray[np.float64]:
+        return np.asarray(h[pairs[0]] * h[pairs[1]], np.float64)
 
     with threadpool_limits(1):  # the order in which threads add up would show in the last digits
-        regression.fit(hadamard(task.train.pairs[:, chosen]), task.train.labels[chosen].numpy())
-    scorers: list[Scorer] = [
-        lambda pairs: (unit[pairs[0]] * unit[pairs[1]]).sum(dim=1),
-        lambda pairs: (h[pairs[0]] * h[pairs[1]]).sum(dim=1),
-        lambda pairs: torch.from_numpy(regression.decision_function(hadamard(pairs))),
+        regression.fit(hadamard(task.train.pairs[:, chosen]), task.train.labels[chosen])
+    scorers: list[PairScores] = [
+        lambda pairs: (unit[pairs[0]] * unit[pairs[1]]).sum(axis=1),
+        lambda pairs: (h[pairs[0]] * h[pairs[1]]).sum(axis=1),
+        lambda pairs: regression.decision_function(hadamard(pairs)),
     ]
     return max(scorers, key=lambda scorer: _validation_auc(task, scorer(task.val.pairs)))
 
@@ -122,14 +124,14 @@ def _embed(union: GraphBatch, seed: int) -> Matrix:
     return h
 
 
-def _validation_auc(task: Task, scores: torch.Tensor | Matrix) -> float:
+def _validation_auc(task: Task, scores: npt.NDArray[Any]) -> float:
     return grouped_auc(task.val.labels, scores, task.val.graph_ids)
 
 
 # --- what gradient boosting on pair statistics makes of them, and the best of them alone
 
 
-def boosting(task: Task, seed: int) -> Scorer:
+def boosting(task: Task, seed: int) -> PairScores:
     """Gradient-boosted trees (scikit-learn) on the pair statistics of psgnn and the nodes' features.
 
     In link prediction the training edges of a fold are described by the graph without that fold. The number of
@@ -148,20 +150,20 @@ def boosting(task: Task, seed: int) -> Scorer:
         aucs = [_validation_auc(task, scores.reshape(-1)) for scores in checked]
     rounds = ROUNDS_A_CHECK * (1 + int(np.argmax(aucs)))
 
-    def score(pairs: torch.Tensor) -> torch.Tensor:
+    def score(pairs: IntArray) -> npt.NDArray[Any]:
         stages = trees.staged_decision_function(columns.of(pairs))
-        return torch.from_numpy(next(islice(stages, rounds - 1, None)).reshape(-1))
+        return np.asarray(next(islice(stages, rounds - 1, None)).reshape(-1))
 
     return score
 
 
-def best_column(task: Task, seed: int) -> Scorer:
+def best_column(task: Task, seed: int) -> PairScores:
     """The single number, of all that ``boosting`` is given, that ranks the validation pairs best, up or down."""
     columns = _Columns(task, seed)
     aucs = np.array([_validation_auc(task, column) for column in columns.of(task.val.pairs).T])
     best = int(np.argmax(np.abs(aucs - 0.5)))
     sign = 1 if aucs[best] >= 0.5 else -1
-    return lambda pairs: torch.from_numpy(sign * columns.of(pairs)[:, best])
+    return lambda pairs: sign * columns.of(pairs)[:, best]
 
 
 class _Columns:
@@ -169,45 +171,49 @@ class _Columns:
 
     def __init__(self, task: Task, seed: int) -> None:
         self.task, self.seed = task, seed
-        self.view = View(task.union, features(task.graphs))
-        self.x: torch.Tensor | None = None if task.graphs[0].x is None else self.view.x
-        if self.x is not None and self.x.size(1) > MOST_FEATURES:
-            size = min(MOST_FEATURES, self.x.size(0))
+        self.view = View(task.union, features_of(task.graphs))
+        self.x = None if task.graphs[0].x is None else self.view.features
+        if self.x is not None and self.x.shape[1] > MOST_FEATURES:
+            size = min(MOST_FEATURES, self.x.shape[0])
             with threadpool_limits(1):
-                self.x = torch.from_numpy(PCA(size, random_state=seed).fit_transform(self.x.numpy())).float()
+                self.x = PCA(size, random_state=seed).fit_transform(self.x).astype(np.float32)
 
-    def of(self, pairs: torch.Tensor, view: View | None = None) -> Matrix:
+    def of(self, pairs: IntArray, view: View | None = None) -> Matrix:
         """``[P, S]`` as seen in the view, by default that of the whole visible graph."""
-        columns = [statistics_of(view or self.view, pairs, self.seed)]
+        seen = view or self.view
+        anchors = batch_anchors(seen.union, "mixed", "log2", self.seed)
+        columns = [pair_statistics(positions_of(seen, anchors, Parts()), pairs)]
         if self.x is not None:
             a, b = self.x[pairs[0]], self.x[pairs[1]]
-            columns += [(a - b).abs(), a * b, a + b]
-        return torch.cat(columns, dim=1).float().numpy()
+            columns += [np.abs(a - b), a * b, a + b]
+        return np.concatenate(columns, axis=1).astype(np.float32)
 
     def of_training_pairs(self, rng: np.random.Generator) -> tuple[Matrix, Matrix]:
         """Columns ``[P, S]`` and labels ``[P]`` of at most so many pairs as boosting can take."""
         task = self.task
         if not isinstance(task, LinkPrediction):
-            chosen = _sample(task.train.labels.numel(), MOST_TRAINING_PAIRS, rng)
-            return self.of(task.train.pairs[:, chosen]), task.train.labels[chosen].numpy()
+            chosen = _sample(task.train.labels.size, MOST_TRAINING_PAIRS, rng)
+            return self.of(task.train.pairs[:, chosen]), task.train.labels[chosen]
         described, labels = [], []
         folds = range(min(task.folds, MOST_FOLDS))
         most = MOST_TRAINING_PAIRS // (1 + NEGATIVES_A_POSITIVE) // len(folds)
         for fold in map(task.fold, folds):
-            positives = fold.positives[:, _sample(fold.positives.size(1), most, rng)]
-            negatives = task.sample_negatives(NEGATIVES_A_POSITIVE * positives.size(1), rng)
-            if positives.size(1):  # a small graph leaves some folds empty
-                pairs = torch.cat([positives, negatives], dim=1)
-                described.append(self.of(pairs, self.view.without(fold.union)))
-                labels.append(np.repeat(np.array([1, 0], np.float32), [positives.size(1), negatives.size(1)]))
+            positives = fold.positives[:, _sample(fold.positives.shape[1], most, rng)]
+            negatives = task.sample_negatives(NEGATIVES_A_POSITIVE * positives.shape[1], rng)
+            if positives.shape[1]:  # a small graph leaves some folds empty
+                pairs = np.concatenate([positives, negatives], axis=1)
+                described.append(self.of(pairs, View(fold.union, self.view.features)))
+                labels.append(
+                    np.repeat(np.array([1, 0], np.float32), [positives.shape[1], negatives.shape[1]])
+                )
         return np.concatenate(described), np.concatenate(labels)
 
 
-def _sample(size: int, most: int, rng: np.random.Generator) -> torch.Tensor:
+def _sample(size: int, most: int, rng: np.random.Generator) -> IntArray:
     """Places of all of ``size`` things, or of a random ``most`` of them, in order."""
     if size <= most:
-        return torch.arange(size)
-    return torch.from_numpy(np.sort(rng.choice(size, most, replace=False)))
+        return np.arange(size)
+    return np.sort(rng.choice(size, most, replace=False))
 
 
 PEERS: dict[str, Peer] = {"node2vec": node2vec, "boosting": boosting, "best-column": best_column}

@@ -7,16 +7,22 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
 import torch
-from torch_geometric.data import Data
 
 from psgnn.console import html_line, html_table, progress, shortened
+from psgnn.distances._engine import check_nodes
+from psgnn.distances._propagation import Floats
 from psgnn.errors import InputError
+from psgnn.graph._graph import Graph, GraphBatch, IntArray, as_graph, to_numpy
 from psgnn.models._channels import NODE_BLOCK, ChannelEncoder
+from psgnn.models._choices import AnyChoice, Choice, SetChoice, choice_of, choice_tensors, is_sound
 from psgnn.models._config import ModelConfig
+from psgnn.models._decoders import DotDecoder
 from psgnn.models._models import PAIR_BLOCK, PositionModel, model_of
-from psgnn.positions._choices import AnyChoice, Choice, SetChoice, choice_of, choice_tensors, is_sound
-from psgnn.positions._view import View, view_of
+from psgnn.models._view import TensorView, view_of
+from psgnn.scoring._scorer import Similarity, check_pairs
 from psgnn.training import _runs as runs
 from psgnn.training._devices import fitting_threads
 
@@ -32,12 +38,12 @@ class Result:
     them and they are at most 1000: union ids, lists of them for P-GNN's sets); ``anchors`` the union ids of each
     graph's anchors (sets of them for P-GNN); ``embedding_test`` the test metrics of the embeddings' own distance, where
     pairs are scored by more than that; ``hidden`` the links ``[2, H]`` of the graphs that the model was not shown;
-    ``others`` the same model seen from other anchors, whose scores are averaged with its own; ``numbers`` those of the
-    graphs among all that were given, where some could not be split and are not here, else nothing.
+    ``numbers`` those of the graphs among all that were given, where some could not be split and are not here, else
+    nothing. It is a `psgnn.scoring.Scorer`.
     """
 
     model: PositionModel
-    view: View
+    view: TensorView
     choice: AnyChoice | None
     val: dict[str, float]
     test: dict[str, float]
@@ -45,8 +51,7 @@ class Result:
     record: dict[str, Any]
     node_names: list[list[str]]
     embedding_test: dict[str, float] | None = None
-    hidden: torch.Tensor = field(default_factory=lambda: torch.zeros(2, 0, dtype=torch.long))
-    others: tuple[Result, ...] = ()
+    hidden: IntArray = field(default_factory=lambda: np.zeros((2, 0), np.int64))
     numbers: tuple[int, ...] = ()
 
     @property
@@ -64,60 +69,85 @@ class Result:
             return None
         return self.choice.per_graph(self.view)
 
+    @property
+    def batch(self) -> GraphBatch:
+        """The graphs, as the model sees them."""
+        return self.view.union
+
+    @property
+    def task(self) -> str:
+        """What the scores are about: ``link`` or ``pair``."""
+        return self.model.config.task
+
+    @property
+    def similarity(self) -> Similarity | None:
+        """How a score follows from two embeddings; None where it rests on more than these."""
+        if self.model.embedding_decoder is not None:
+            return None
+        return "dot" if isinstance(self.model.decoder, DotDecoder) else "distance"
+
+    @property
+    def embeds_some(self) -> bool:
+        """Whether embedding some of the nodes takes less than embedding all of them."""
+        return isinstance(self.model.encoder, ChannelEncoder)
+
     @torch.no_grad()
-    def embed(self, graphs: list[Data] | None = None, *, show_progress: bool = False) -> torch.Tensor:
-        """Embeddings ``[N, d]`` of the trained graphs, or of others that the model has not seen."""
-        if graphs is not None:
-            return self.on(graphs).embed(show_progress=show_progress)
+    def embed(self, nodes: npt.ArrayLike | None = None, *, show_progress: bool = False) -> Floats:
+        """Embed some nodes ``[n]`` of the graphs, or all: ``[n, d]``."""
+        count = self.batch.num_nodes
+        chosen = np.arange(count) if nodes is None else check_nodes(to_numpy(nodes), count, "node")
         self.model.eval()
-        if not isinstance(self.model.encoder, ChannelEncoder):
-            h: torch.Tensor = self.model(self.view, self.choice)
-            return h.cpu()
-        blocks = torch.split(torch.arange(self.view.union.num_nodes), NODE_BLOCK)
+        if not self.embeds_some:
+            h: Floats = self.model(self.view, self.choice).cpu().numpy()
+            return h[chosen]
+        blocks = torch.split(torch.from_numpy(chosen), NODE_BLOCK)
         return self._in_blocks(self.model.encoder, blocks, "embedding", show_progress)
 
     @torch.no_grad()
-    def score(
-        self, pairs: torch.Tensor, graphs: list[Data] | None = None, *, show_progress: bool = False
-    ) -> torch.Tensor:
-        """Logits ``[P]`` of pairs ``[2, P]`` (ids in the disjoint union); higher means more likely."""
-        if graphs is not None:
-            return self.on(graphs).score(pairs, show_progress=show_progress)
-        pairs = torch.as_tensor(pairs)
-        if pairs.dim() != 2 or pairs.size(0) != 2:
-            raise InputError(f"pairs must have the shape [2, P], found {list(pairs.shape)}")
-        if pairs.is_floating_point() or pairs.is_complex() or pairs.dtype == torch.bool:
-            raise InputError(f"pairs must be integers, found {pairs.dtype}")
-        pairs = pairs.long()
-        count = self.view.union.num_nodes
-        if pairs.numel() and not 0 <= int(pairs.min()) <= int(pairs.max()) < count:
-            raise InputError(f"pairs name nodes {int(pairs.min())}..{int(pairs.max())} of 0..{count - 1}")
+    def score_embedded(self, h: Floats, pairs: IntArray) -> Floats:
+        """Score pairs ``[2, P]`` of rows of the embeddings ``h [N, d]`` by their dot product or distance alone."""
+        device = self.view.x.device
+        moved = torch.from_numpy(h).to(device), torch.from_numpy(pairs).to(device)
+        return np.asarray(self.model.embedding_score(*moved).cpu().numpy())
+
+    @torch.no_grad()
+    def score(self, pairs: npt.ArrayLike, *, show_progress: bool = False) -> Floats:
+        """Score pairs ``[2, P]`` (ids in the batch): logits ``[P]``, higher means more likely."""
+        found = torch.from_numpy(check_pairs(pairs, self.batch.num_nodes))
         self.model.eval()
-        if not isinstance(self.model.encoder, ChannelEncoder):
-            return self.model.predict(self.view, self.choice, pairs.to(self.view.x.device)).cpu()
-        blocks = torch.split(pairs, PAIR_BLOCK, dim=1)
-        with fitting_threads(count):
-            scores = self._in_blocks(self.model.predict, blocks, "scoring pairs", show_progress)
-        for other in self.others:
-            scores = scores + other.score(pairs, show_progress=show_progress)
-        return scores / (1 + len(self.others))
+        if not self.embeds_some:
+            scores = self.model.predict(self.view, self.choice, found.to(self.view.x.device))
+            return np.asarray(scores.cpu().numpy())
+        with fitting_threads(self.batch.num_nodes):
+            blocks = torch.split(found, PAIR_BLOCK, dim=1)
+            return self._in_blocks(self.model.predict, blocks, "scoring pairs", show_progress)
 
     def _in_blocks(
         self, part: Callable[..., torch.Tensor], blocks: Sequence[torch.Tensor], what: str, show: bool
-    ) -> torch.Tensor:
+    ) -> Floats:
         """All blocks one after another, with a bar; numbers do not depend on whether it is shown."""
         device = self.view.x.device
         shown = progress(blocks, what, show=show)
-        return torch.cat([part(self.view, self.choice, block.to(device)).cpu() for block in shown])
+        found = [part(self.view, self.choice, block.to(device)).cpu() for block in shown]
+        return np.asarray(torch.cat(found).numpy())
 
     @torch.no_grad()
-    def on(self, graphs: list[Data]) -> Result:
+    def pick(self, view: TensorView) -> AnyChoice | None:
+        """The anchors that the model picks in another view."""
+        self.model.eval()
+        return self.model.pick(view)
+
+    def on(self, graphs: Sequence[Graph]) -> Result:
         """The trained model on other graphs, with anchors that it picks there; the metrics stay those of training."""
-        view, choice = self._elsewhere(graphs)
-        nothing = torch.zeros(2, 0, dtype=torch.long)
-        return replace(
-            self, view=view, choice=choice, node_names=names_of(graphs), hidden=nothing, others=(), numbers=()
-        )
+        known = [as_graph(graph, f"graph {place}") for place, graph in enumerate(graphs)]
+        seen = view_of(known)
+        view = TensorView(seen.union, seen.x.to(self.view.x.device))
+        if view.x.size(1) != self.view.x.size(1):
+            raise InputError(
+                f"the model was trained on {self.view.x.size(1)} features, the graphs have {view.x.size(1)}"
+            )
+        names, nothing = [graph.names for graph in known], np.zeros((2, 0), np.int64)
+        return replace(self, view=view, choice=self.pick(view), node_names=names, hidden=nothing, numbers=())
 
     def _repr_html_(self) -> str:
         """Metrics, settings and the names of the anchors, for notebooks; names are escaped."""
@@ -141,26 +171,6 @@ class Result:
         if isinstance(self.choice, Choice):
             return shortened([names[v] for v in self.choice.listed()])
         return f"{len(self.choice.listed())} sets of nodes" if self.choice else "none"
-
-    def _elsewhere(self, graphs: list[Data]) -> tuple[View, AnyChoice | None]:
-        seen = view_of(graphs)
-        view = View(seen.union, seen.x.to(self.view.x.device))
-        if view.x.size(1) != self.view.x.size(1):
-            raise InputError(
-                f"the model was trained on {self.view.x.size(1)} features, the graphs have {view.x.size(1)}"
-            )
-        self.model.eval()
-        return view, self.model.pick(view)
-
-
-def names_of(graphs: Sequence[Data]) -> list[list[str]]:
-    """The names of the nodes of every graph, their numbers where they have none."""
-    return [
-        [str(name) for name in graph.node_names]
-        if "node_names" in graph
-        else [str(v) for v in range(int(graph.num_nodes))]
-        for graph in graphs
-    ]
 
 
 def save_run(folder: Path, result: Result) -> None:

@@ -24,12 +24,12 @@ import numpy as np
 import torch
 
 from psgnn.errors import InputError
-from psgnn.graph import Adjacency, GraphBatch
+from psgnn.graph import Adjacency, GraphBatch, IntArray
 from psgnn.graph._read import atomic_write
 from psgnn.locks import BusyError, locked
 from psgnn.models._config import ModelConfig, check_config
 from psgnn.models._tensors import DAMAGE, pack, unpack
-from psgnn.positions._view import View
+from psgnn.models._view import TensorView
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -135,7 +135,7 @@ def read_record(folder: Path) -> dict[str, Any]:
     return record
 
 
-def write_view(folder: Path, view: View, node_names: list[list[str]], hidden: torch.Tensor) -> None:
+def write_view(folder: Path, view: TensorView, node_names: list[list[str]], hidden: IntArray) -> None:
     """The graph that the model could see, its features, the names of its nodes, and the links it could not see."""
     adjacency = view.union.adjacency
     tensors = {
@@ -143,12 +143,12 @@ def write_view(folder: Path, view: View, node_names: list[list[str]], hidden: to
         "indices": torch.from_numpy(adjacency.indices),
         "ptr": torch.from_numpy(view.union.ptr),
         "x": view.x,
-        "hidden": hidden,
+        "hidden": torch.from_numpy(hidden),
     }
     write_tensors(folder / GRAPH, tensors, node_names=node_names)
 
 
-def read_view(folder: Path) -> tuple[View, list[list[str]], torch.Tensor]:
+def read_view(folder: Path) -> tuple[TensorView, list[list[str]], IntArray]:
     """What `write_view` wrote; a run that has no record of hidden links has none.
 
     Compiled code trusts the graph it is given, so nothing about it is taken on trust here.
@@ -176,7 +176,7 @@ def read_view(folder: Path) -> tuple[View, list[list[str]], torch.Tensor]:
         sound = False
     if not sound:
         raise InputError(f"{path} does not hold a graph of psgnn; train again")
-    return View(union, x), names, hidden
+    return TensorView(union, x), names, hidden.numpy()
 
 
 def _checked_union(indptr: Any, indices: Any, ptr: Any) -> GraphBatch:
@@ -203,11 +203,11 @@ def _checked_union(indptr: Any, indices: Any, ptr: Any) -> GraphBatch:
     return union
 
 
-def data_hash(view: View) -> str:
+def data_hash(view: TensorView) -> str:
     """SHA-256 of what the model could see."""
     sha = hashlib.sha256()
     adjacency = view.union.adjacency
-    for array in (adjacency.indptr, adjacency.indices, view.union.ptr, view.x.cpu().numpy()):
+    for array in (adjacency.indptr, adjacency.indices, view.union.ptr, view.features):
         sha.update(np.ascontiguousarray(array).data)
     return sha.hexdigest()
 

@@ -11,14 +11,15 @@ import numpy.typing as npt
 from psgnn.anchors._diagnostics import anchor_diagnostics, message_classes
 from psgnn.anchors._greedy import refine
 from psgnn.distances._engine import hop_columns
-from psgnn.graph._graph import Adjacency
+from psgnn.graph._graph import Adjacency, as_graph
 from psgnn.report._layout import pivot_layout
 from psgnn.report.plot._style import ANCHOR_COLOUR, GREEN, ORANGE, PURPLE, SKY, YELLOW, dot, new_figure
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
-    from torch_geometric.data import Data
+
+    from psgnn.graph import Graph
 
 MAX_DRAWN_EDGES = 20_000
 EDGES_A_LINE = 1000  # a longer path is more than the rasteriser takes
@@ -54,7 +55,7 @@ def _pictures(
 
 
 def plot_anchors(
-    data: Data, sets: Mapping[str, Anchors], *, seed: int = 0, places: Places | None = None
+    data: Graph, sets: Mapping[str, Anchors], *, seed: int = 0, places: Places | None = None
 ) -> Figure:
     """The graph once for each named set of anchors, coloured by the hops to the nearest of them.
 
@@ -64,7 +65,7 @@ def plot_anchors(
         seed: of the layout, and of the edges that are drawn if there are too many.
         places: positions ``[N, 2]`` instead of those of `pivot_layout`.
     """
-    adjacency = Adjacency.from_data(data)
+    adjacency = as_graph(data).adjacency
     places = pivot_layout(adjacency, seed) if places is None else places
     figure, axes = _pictures(1, len(sets), 4.1, 4.1, head=0.6, foot=0.7)
     for panel, title in zip(axes[0], sets, strict=True):
@@ -78,10 +79,10 @@ def plot_anchors(
 
 
 def plot_movement(
-    data: Data, lines: Mapping[str, Sequence[tuple[str, Anchors]]], *, places: Places | None = None
+    data: Graph, lines: Mapping[str, Sequence[tuple[str, Anchors]]], *, places: Places | None = None
 ) -> Figure:
     """Small multiples: for each name a line of pictures as of `plot_anchors`, each with its title and anchors."""
-    adjacency = Adjacency.from_data(data)
+    adjacency = as_graph(data).adjacency
     places = pivot_layout(adjacency) if places is None else places
     columns = max(map(len, lines.values()))
     figure, axes = _pictures(len(lines), columns, 1.7, 1.7, left=0.4, head=0.35, foot=0.75)
@@ -97,12 +98,12 @@ def plot_movement(
 
 
 def plot_coverage(
-    data: Data, sets: Mapping[str, Anchors], hops: int, *, places: Places | None = None
+    data: Graph, sets: Mapping[str, Anchors], hops: int, *, places: Places | None = None
 ) -> Figure:
     """Which nodes are within `hops` of no anchor, of one and of several, with the diagnostics as titles."""
     from matplotlib.lines import Line2D
 
-    adjacency = Adjacency.from_data(data)
+    adjacency = as_graph(data).adjacency
     places = pivot_layout(adjacency) if places is None else places
     figure, panels = _pictures(1, len(sets), 4.0, 4.0, head=0.6, foot=0.75)
     size = _node_size(adjacency)
@@ -125,14 +126,14 @@ def plot_coverage(
 
 
 def plot_symmetry(
-    data: Data, sets: Mapping[str, Anchors], places: Places, pointed: tuple[int, int] | None = None
+    data: Graph, sets: Mapping[str, Anchors], places: Places, pointed: tuple[int, int] | None = None
 ) -> Figure:
     """Which nodes of a small graph cannot be told apart by message passing and the hops to the anchors.
 
     Nodes that look the same have the same colour, those that look like no other are white. Numbers are hops to the
     anchors. The two nodes `pointed` at are called u and v.
     """
-    adjacency = Adjacency.from_data(data)
+    adjacency = as_graph(data).adjacency
     plain = message_classes(adjacency)
     palette = _shared_colours(plain)
     span = np.ptp(places, axis=0)

@@ -77,8 +77,8 @@ def plot_embedding(
 
 def plot_scores(result: Result, split: Split) -> Figure:
     """How a model scores the positive and the negative pairs of a split, such as ``task.test``: two histograms."""
-    scores = result.score(split.pairs).numpy()
-    positive = split.labels.numpy() == 1
+    scores = result.score(split.pairs)
+    positive = split.labels == 1
     figure = new_figure(5.6, 3.4)
     axes = figure.subplots()
     edges = np.linspace(scores.min(), scores.max() + 1e-6, BINS + 1)

@@ -8,7 +8,8 @@ import numpy as np
 import torch
 
 from psgnn.graph._graph import GraphBatch, IntArray
-from psgnn.positions._view import View
+from psgnn.models._view import TensorView
+from psgnn.positions._measure import Parts, Positions, positions_of
 
 
 @dataclass(frozen=True)
@@ -29,7 +30,7 @@ class Measured:
     graph: torch.Tensor
 
     @classmethod
-    def of(cls, view: View, hops: np.ndarray, who: torch.Tensor, weight: torch.Tensor) -> Measured:
+    def of(cls, view: TensorView, hops: np.ndarray, who: torch.Tensor, weight: torch.Tensor) -> Measured:
         """From hops ``[N, K]`` with -1 for unreachable."""
         # Deviates: the paper feeds d itself, which has no value for unreachable nodes.
         proximity = 1 / (1 + torch.arange(int(hops.max(initial=0)) + 1))
@@ -56,7 +57,7 @@ class Choice:
         table = torch.from_numpy(nodes)
         return cls(table, (table >= 0).to(torch.get_default_dtype()))
 
-    def measure(self, view: View, cutoff: int | None = None) -> Measured:
+    def measure(self, view: TensorView, cutoff: int | None = None) -> Measured:
         """Distances in the view; beyond the cutoff is unreachable."""
         hops = view.oracle.hops(self.nodes.cpu().numpy())
         if cutoff is not None:
@@ -73,7 +74,7 @@ class Choice:
         """Anchors of all graphs, union ids."""
         return [v for row in self.nodes.cpu().tolist() for v in row if v >= 0]
 
-    def per_graph(self, view: View) -> list[list[int]]:
+    def per_graph(self, view: TensorView) -> list[list[int]]:
         """Anchors of each graph, union ids."""
         return [[v for v in row if v >= 0] for row in self.nodes.cpu().tolist()]
 
@@ -91,7 +92,7 @@ class SetChoice:
     weight: torch.Tensor
     log_prob: None = None
 
-    def measure(self, view: View, cutoff: int | None = None) -> Measured:
+    def measure(self, view: TensorView, cutoff: int | None = None) -> Measured:
         """Distances in the view; beyond the cutoff is unreachable."""
         hops, who = view.oracle.nearest(self.nodes, self.starts, cutoff)
         return Measured.of(view, hops, torch.from_numpy(who).clamp_min(0).to(view.x.device), self.weight)
@@ -105,7 +106,7 @@ class SetChoice:
         """The members of every set in all graphs together, union ids."""
         return [part.tolist() for part in np.split(self.nodes, self.starts[1:-1])]
 
-    def per_graph(self, view: View) -> list[list[list[int]]]:
+    def per_graph(self, view: TensorView) -> list[list[list[int]]]:
         """The sets of each graph, union ids."""
         sets: list[list[list[int]]] = [[] for _ in range(view.union.num_graphs)]
         for members in np.split(self.nodes, self.starts[1:-1]):
@@ -118,6 +119,11 @@ class SetChoice:
 
 
 AnyChoice = Choice | SetChoice
+
+
+def channels_of(view: TensorView, choice: Choice, parts: Parts) -> Positions:
+    """Positions of all nodes of a view to single anchors."""
+    return positions_of(view, choice.nodes.cpu().numpy(), parts)
 
 
 def choice_tensors(choice: AnyChoice | None) -> dict[str, torch.Tensor]:

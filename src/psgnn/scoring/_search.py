@@ -7,7 +7,6 @@ from itertools import pairwise
 
 import numpy as np
 import numpy.typing as npt
-import torch
 
 from psgnn.console import Bar, progress
 from psgnn.distances._engine import run_threads
@@ -15,10 +14,8 @@ from psgnn.distances._propagation import Floats
 from psgnn.errors import InputError
 from psgnn.graph._graph import IntArray
 from psgnn.kernels._pairs import local_walks
-from psgnn.models._channels import NODE_BLOCK, ChannelEncoder
-from psgnn.models._decoders import DotDecoder
 from psgnn.scoring._proposals import nearest_partners, pairs_of, prominent_pairs, walk_partners
-from psgnn.training._results import Result
+from psgnn.scoring._scorer import Scorer, blocks_of
 
 EXACT_PAIRS = 100_000  # of a set decoder, which looks at every pair by itself: so many are scored in any case
 EXACT_EMBEDDED_PAIRS = 2_000_000  # of a product or distance of embeddings
@@ -33,15 +30,15 @@ MOST_IN_VAIN = 2  # rounds of climbing that bring nothing before it ends
 CLIMB_NEIGHBOURS = 48  # of a node of a good pair, that its partner is tried with
 ROWS = 8  # nodes of many good pairs, that are tried with every node
 MOST_KEPT_NUMBERS = 10**8  # of embeddings that are kept for scoring
-BLOCK, FEATURE_BLOCK, PART = 2**12, 2**14, 2**20
+BLOCK, NODE_BLOCK, FEATURE_BLOCK, PART = 2**12, 2**11, 2**14, 2**20
 MOST_WALKED = 500  # steps that are taken for the regression's features of a pair
 
 Scores = npt.NDArray[np.float32]
 
 
 def top_links(
-    result: Result, n: int, *, seed: int = 0, show_progress: bool = False
-) -> tuple[torch.Tensor, torch.Tensor]:
+    scorer: Scorer, n: int, *, seed: int = 0, show_progress: bool = False
+) -> tuple[IntArray, Floats]:
     """The n best-scored pairs of unlinked nodes of the same graph, best first: int64 ``[2, n]`` and logits ``[n]``.
 
     Links that were hidden from the model to validate and test it count as links. Fewer than n come back where there are
@@ -54,23 +51,21 @@ def top_links(
     scores (40 n if that is more). docs/performance.md says how many of the true best it finds, and how fast.
 
     Args:
-        result: a trained model and its graphs; ``result.on(graphs)`` for other graphs.
+        scorer: a trained run or ready-made weights, on their graphs.
         n: how many.
         seed: of the random parts of the search.
         show_progress: show a bar with the time left.
     """
     if n < 1:
         raise InputError(f"ask for 1 or more links, found {n}")
-    search = _Search(result, n, np.random.default_rng(seed))
-    with torch.no_grad():
-        search.look_around(show_progress)
-        with Bar("scoring pairs", search.budget, show=show_progress) as bar:
-            search.run(bar.update)
+    search = _Search(scorer, n, np.random.default_rng(seed))
+    search.look_around(show_progress)
+    with Bar("scoring pairs", search.budget, show=show_progress) as bar:
+        search.run(bar.update)
     best = np.argsort(-search.scores, kind="stable")[:n]
-    pairs = torch.from_numpy(search.pairs(search.scored[best]))
-    # As `Result.score` gives them for exactly these pairs.
-    scores = result.score(pairs) if pairs.numel() else torch.zeros(0)
-    order = scores.argsort(descending=True, stable=True)
+    pairs = search.pairs(search.scored[best])
+    scores = scorer.score(pairs)  # what the scorer gives for exactly these pairs
+    order = np.argsort(-scores, kind="stable")
     return pairs[:, order], scores[order]
 
 
@@ -88,17 +83,16 @@ def all_pairs(ptr: IntArray, most: int = PART) -> Iterator[IntArray]:
 class _Search:
     """Pairs are codes ``u N + v`` with u < v, so that sets of them are sorted arrays."""
 
-    def __init__(self, result: Result, n: int, rng: np.random.Generator) -> None:
-        self.result, self.n, self.rng = result, n, rng
-        self.view, self.union, model = result.view, result.view.union, result.model
-        self.set_decoder = model.embedding_decoder is not None
-        self.dot = isinstance(model.decoder, DotDecoder)
-        edges = np.concatenate([self.union.adjacency.edges(), result.hidden.numpy()], axis=1)
+    def __init__(self, scorer: Scorer, n: int, rng: np.random.Generator) -> None:
+        self.scorer, self.n, self.rng = scorer, n, rng
+        self.union = scorer.batch
+        self.dot = scorer.similarity == "dot"
+        edges = np.concatenate([self.union.adjacency.edges(), scorer.hidden], axis=1)
         self.links = np.unique(self._codes(edges))
         sizes = self.union.sizes.astype(np.float64)
         self.num_pairs = int((sizes * (sizes - 1) / 2).sum())
         self.budget = max(LEAST_SCORED, SCORED_PER_LINK * n)
-        few = EXACT_PAIRS if self.set_decoder else EXACT_EMBEDDED_PAIRS
+        few = EXACT_PAIRS if scorer.similarity is None else EXACT_EMBEDDED_PAIRS
         self.exact = self.num_pairs <= max(few, self.budget)
         if self.exact:
             self.budget = self.num_pairs
@@ -110,7 +104,6 @@ class _Search:
 
     def look_around(self, show_progress: bool) -> None:
         """Embed the nodes, and find partners for each, unless all pairs are scored anyway."""
-        self.result.model.eval()
         self.h = self._kept_embeddings(show_progress)
         if self.exact:
             return
@@ -145,35 +138,25 @@ class _Search:
 
     # Scores
 
-    def _kept_embeddings(self, show_progress: bool) -> torch.Tensor | None:
+    def _kept_embeddings(self, show_progress: bool) -> Floats | None:
         """Embeddings to score pairs by; none where a score needs more, or they would take too much memory."""
-        if self.set_decoder:
+        if self.scorer.similarity is None:
             return None
-        if isinstance(self.result.model.encoder, ChannelEncoder):
-            width = self._embedding(torch.zeros(1, dtype=torch.long)).size(1)
+        if self.scorer.embeds_some:
+            width = self.scorer.embed([0]).shape[1]
             if width * self.union.num_nodes > MOST_KEPT_NUMBERS:
                 return None
-        return self.result.embed(show_progress=show_progress).to(self.view.x.device)
-
-    def _embedding(self, nodes: torch.Tensor) -> torch.Tensor:
-        h: torch.Tensor = self.result.model.encoder(
-            self.view, self.result.choice, nodes.to(self.view.x.device)
-        )
-        return h
+        return self.scorer.embed(show_progress=show_progress)
 
     def _score(self, codes: IntArray) -> float:
         """Score them, and say what the best of them has."""
         best = -np.inf
         for block in np.array_split(codes, -(-codes.size // BLOCK) or 1):
-            pairs = torch.from_numpy(self.pairs(block))
-            if self.h is not None:
-                moved = pairs.to(self.h.device)
-                scores = self.result.model.embedding_score(self.h, moved) if block.size else torch.zeros(0)
-            else:
-                scores = self.result.score(pairs) if block.size else torch.zeros(0)
-            best = max(best, float(scores.max()) if block.size else best)
+            pairs = self.pairs(block)
+            scores = self.scorer.score(pairs) if self.h is None else self.scorer.score_embedded(self.h, pairs)
+            best = max(best, float(scores.max(initial=best)))
             self.scored = np.concatenate([self.scored, block])
-            self.scores = np.concatenate([self.scores, scores.cpu().numpy()])
+            self.scores = np.concatenate([self.scores, scores])
             if self.exact or self.h is not None:
                 self._forget()
             self.done += block.size
@@ -289,15 +272,16 @@ class _Search:
     def _projected(self, show_progress: bool) -> Floats:
         """The embeddings in at most `PROJECTED` dimensions, by a random projection where they have more."""
         projection, rows = None, []
-        blocks = torch.split(torch.arange(self.union.num_nodes), NODE_BLOCK)
+        nodes = np.arange(self.union.num_nodes)
+        blocks = blocks_of(nodes.size, NODE_BLOCK)
         for some in progress(blocks, "embedding", show=show_progress and self.h is None):
-            h = (self._embedding(some) if self.h is None else self.h[some]).cpu()
-            if h.size(1) > PROJECTED:
+            h = self.scorer.embed(nodes[some]) if self.h is None else self.h[some]
+            if h.shape[1] > PROJECTED:
                 if projection is None:
-                    random = self.rng.standard_normal((h.size(1), PROJECTED), np.float32)
-                    projection = torch.from_numpy(random / np.float32(np.sqrt(PROJECTED)))
+                    random = self.rng.standard_normal((h.shape[1], PROJECTED), np.float32)
+                    projection = random / np.float32(np.sqrt(PROJECTED))
                 h = h @ projection
-            rows.append(h.numpy())
+            rows.append(h)
         return np.concatenate(rows)
 
     # Codes

@@ -8,10 +8,12 @@ from dataclasses import dataclass
 from importlib.resources import files
 from typing import Any
 
-import torch
+import numpy as np
+import numpy.typing as npt
+from safetensors import SafetensorError
+from safetensors.numpy import load
 
 from psgnn.errors import InputError, unknown_name
-from psgnn.models._tensors import DAMAGE, unpack
 from psgnn.positions._context import BINS, LARGEST_RATIO, SHAPE
 from psgnn.positions._measure import DIFFUSION_STEPS, RESTARTS, Parts
 from psgnn.positions._statistics import statistic_names
@@ -20,14 +22,24 @@ WEIGHTS = ("best-link", "best-pair")
 SUFFIX = ".safetensors"
 # Raised when something that is measured changes its meaning and not its name.
 DEFINITION = 1
+# What is raised where bytes are not of this kind.
+DAMAGE = (SafetensorError, ValueError, KeyError, TypeError, RecursionError)
+KEY = "psgnn"
 
 
 @dataclass(frozen=True)
 class Weights:
     """Tensors of a model, and what is known about them: config, features, range of shapes, how they were made."""
 
-    tensors: dict[str, torch.Tensor]
+    tensors: dict[str, npt.NDArray[np.float32]]
     about: dict[str, Any]
+
+
+def metadata(content: bytes) -> dict[str, Any]:
+    """The JSON document in the bytes of a safetensors file; raises one of `DAMAGE` where there is none."""
+    length = int.from_bytes(content[:8], "little")
+    document: dict[str, Any] = json.loads(json.loads(content[8 : 8 + length])["__metadata__"][KEY])
+    return document
 
 
 def feature_definition() -> str:
@@ -55,7 +67,7 @@ def _content(name: str) -> bytes:
 def parse_weights(content: bytes, name: str) -> Weights:
     """The weights in the bytes of a file; a file of other features, or a damaged one, is an error."""
     try:
-        tensors, about = unpack(content)
+        tensors, about = load(content), metadata(content)
         definition = about["features"]
     except DAMAGE as error:
         reason = " ".join(str(error).split())[:100]

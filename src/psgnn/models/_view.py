@@ -1,0 +1,77 @@
+"""What a model sees in one step: the visible graphs, their features and distances, as tensors."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+import torch
+
+from psgnn.graph._graph import Graph, GraphBatch, IntArray
+from psgnn.models._team import Team
+from psgnn.positions._view import Columns, View, features_of
+
+
+class TensorView(View):
+    """A batch of graphs as tensors.
+
+    ``x [N, F]`` features (a constant column where there are none), ``edge_index [2, 2E]``, ``graph [N]`` the
+    graph of each node, ``sizes [G]``. The processes of ``team`` look at it together.
+    """
+
+    def __init__(self, union: GraphBatch, x: torch.Tensor, team: Team | None = None) -> None:
+        super().__init__(union, x.cpu().numpy())
+        self.x = x
+        self.team = team or Team()
+
+    def once(self, measure: Callable[[], Columns]) -> Columns:
+        """Measure columns once for all processes of a machine."""
+        return self.team.once(measure)
+
+    @cached_property
+    def edge_index(self) -> torch.Tensor:
+        """Both directions of every edge."""
+        return torch.from_numpy(self.union.adjacency.edge_index()).to(self.x.device)
+
+    @cached_property
+    def degrees(self) -> torch.Tensor:
+        """Neighbours of every node, float ``[N]``."""
+        return torch.from_numpy(self.union.adjacency.degrees).to(self.x.device, self.x.dtype)
+
+    @cached_property
+    def graph(self) -> torch.Tensor:
+        """The graph of every node, int64 ``[N]``."""
+        return torch.from_numpy(self.union.graph_of).to(self.x.device)
+
+    @cached_property
+    def sizes(self) -> torch.Tensor:
+        """Nodes of every graph, int64 ``[G]``."""
+        return torch.from_numpy(self.union.sizes).to(self.x.device)
+
+    @cached_property
+    def places(self) -> torch.Tensor:
+        """The place of every node within its graph, int64 ``[N]``."""
+        starts = torch.from_numpy(self.union.ptr[:-1]).to(self.x.device)
+        return torch.arange(self.union.num_nodes, device=self.x.device) - starts[self.graph]
+
+    def pad(self, values: torch.Tensor, fill: float = 0.0) -> torch.Tensor:
+        """Values of nodes ``[N]`` as rows of graphs ``[G, n]``."""
+        padded = values.new_full((self.union.num_graphs, int(self.union.sizes.max())), fill)
+        padded[self.graph, self.places] = values
+        return padded
+
+    def without(self, union: GraphBatch) -> TensorView:
+        """The same features over other edges of the same nodes: the graph of a training fold."""
+        return TensorView(union, self.x, self.team)
+
+    def only(self, graphs: IntArray, nodes: npt.NDArray[np.bool_]) -> TensorView:
+        """Some of the graphs alone, with the features of their nodes, a mask ``[N]``."""
+        union = GraphBatch.of_adjacencies([self.union.graph(g) for g in graphs])
+        return TensorView(union, self.x[torch.from_numpy(nodes).to(self.x.device)], self.team)
+
+
+def view_of(graphs: Sequence[Graph]) -> TensorView:
+    """The view of some graphs as they are."""
+    return TensorView(GraphBatch.of(graphs), torch.from_numpy(features_of(graphs)))

@@ -1,0 +1,209 @@
+"""The ready-made networks in NumPy: what `psgnn.models` trains with torch, evaluated without it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from psgnn.distances._propagation import Floats
+from psgnn.graph._graph import IntArray
+from psgnn.positions._context import SHAPE, context_columns
+from psgnn.positions._measure import FARTHEST_FROM_MEAN, HEATS, Parts, Positions
+from psgnn.positions._roles import ROLES
+from psgnn.positions._statistics import pair_statistics, statistic_names
+
+# Of the correction in context: how many pairs it takes for a column of the statistics to count.
+RIDGE = 3000.0
+NUMBERS_AN_ANCHOR, ROLE_NUMBERS = 8, 16
+
+Tensors = Mapping[str, Floats]
+Lesson = tuple[Positions, IntArray, Floats]
+
+
+@dataclass(frozen=True, eq=False)
+class Network:
+    r"""A pair network and an embedding of nodes, from the tensors of a trained `psgnn.models.PositionModel`.
+
+    .. math:: s(u, v) = w \cdot z + \text{MLP}(z), \quad z = \text{CAT}(g, \ c, \ r(g), \ q)
+
+    with g the standardised `pair_statistics`, r(g) their log likelihood ratios in this very graph and c whether there
+    are any (`psgnn.positions._context`), q the standardised shape of the graph.
+    """
+
+    tensors: Tensors
+    parts: Parts
+    members: int
+
+    def scores(self, statistics: Floats, context: Floats) -> Floats:
+        """Scores ``[P]``, the mean over the members, of statistics ``[P, S]`` and context ``[P, 1 + S + 13]``."""
+        t = self.tensors
+        ratios, shape = context[:, : -len(SHAPE)], context[:, -len(SHAPE) :]
+        q = _standardised(shape, t["decoder.shape_mean"], t["decoder.shape_deviation"])
+        z = np.concatenate([self.standardised(statistics), ratios, q], axis=1)
+        found = _linear(t, "decoder.linear", z)
+        for i in range(self.members):
+            found[:, i] += _mlp(t, f"decoder.mlps.{i}", (0, 3, 6), z)[:, 0]
+        return np.asarray(found.mean(axis=1))
+
+    def standardised(self, statistics: Floats) -> Floats:
+        """Statistics ``[P, S]`` as the network reads them."""
+        return _standardised(statistics, self.tensors["decoder.mean"], self.tensors["decoder.deviation"])
+
+    def embed(self, positions: Positions, nodes: IntArray) -> Floats:
+        """Coordinates ``[n, d]`` of nodes: some numbers per anchor, the place in the spectral basis, the role."""
+        t, graph = self.tensors, positions.view.union.graph_of[nodes]
+        traits = _standardised(
+            positions.traits[nodes], t["encoder.traits.mean"], t["encoder.traits.deviation"]
+        )
+        traits = _relu(_mlp(t, "encoder.traits.mlp", (0, 3), traits))
+        z = _linear(t, "encoder.channel_part", positions.channels[nodes])  # [n, K, R]
+        z += (traits @ t["encoder.trait_part.weight"].T)[:, None]
+        counts = positions.counts[graph][:, None]
+        present = np.arange(z.shape[1]) < counts
+        shares = present / np.sqrt(np.maximum(counts, 1)).astype(np.float32)
+        numbers = _mlp(t, "encoder.out", (1, 3), _relu(z)) * shares[:, :, None]
+        blocks: list[Floats] = [numbers.reshape(nodes.size, -1).astype(np.float32, copy=False)]
+        rows, values = positions.basis[nodes], positions.values[graph]
+        for time, scale in zip(HEATS, t["encoder.scales"], strict=True):
+            place = rows * (np.exp(-time / 2 * (1 - values)) * (values != 0))
+            blocks.append(scale * place / np.maximum(np.linalg.norm(place, axis=1, keepdims=True), 1e-12))
+        blocks.append(_linear(t, "encoder.role", traits))
+        return np.concatenate(blocks, axis=1).astype(np.float32, copy=False)
+
+
+@dataclass(frozen=True, eq=False)
+class Seat:
+    """A network on a graph, seen from one set of anchors, with what the graph's own links say beyond it.
+
+    ``correction [2 + 2 S]`` weighs a constant, the score, the statistics and their ratios; None corrects nothing.
+    """
+
+    network: Network
+    positions: Positions
+    strict: bool
+    correction: Floats | None = None
+
+    def score(self, pairs: IntArray) -> Floats:
+        """Logits ``[P]`` of pairs ``[2, P]``."""
+        statistics, context = self._seen(self.positions, pairs)
+        scores = self.network.scores(statistics, context)
+        if self.correction is None:
+            return scores
+        return scores + self._columns(statistics, context, scores) @ self.correction
+
+    def correct(self, lessons: Iterable[Lesson]) -> Floats | None:
+        """Fit the correction to `lessons_of` the graph, in closed form; None where there are no lessons.
+
+        It is one Newton step of ridge logistic regression that begins with the network's own scores: few lessons leave
+        them as they are. Links and other pairs count the same together.
+        """
+        columns, labels = [], []
+        for positions, pairs, truth in lessons:
+            statistics, context = self._seen(positions, pairs)
+            scores = self.network.scores(statistics, context)
+            columns.append(self._columns(statistics, context, scores).astype(np.float64))
+            labels.append(truth.astype(np.float64))
+        if not columns:
+            return None
+        return newton_step(np.concatenate(columns), np.concatenate(labels)).astype(np.float32)
+
+    def _seen(self, positions: Positions, pairs: IntArray) -> tuple[Floats, Floats]:
+        """The `pair_statistics` and the `context_columns` of pairs."""
+        statistics = pair_statistics(positions, pairs)
+        return statistics, context_columns(positions, pairs, statistics, strict=self.strict)
+
+    def _columns(self, statistics: Floats, context: Floats, scores: Floats) -> Floats:
+        """What the correction weighs, ``[P, 2 + 2 S]``."""
+        ones = np.ones((scores.size, 1), np.float32)
+        g, ratios = self.network.standardised(statistics), context[:, 1 : -len(SHAPE)]
+        return np.concatenate([ones, scores[:, None], g, ratios], axis=1)
+
+
+def newton_step(columns: np.ndarray, labels: np.ndarray) -> np.ndarray:
+    """The change of the weights ``[W]`` of columns ``[P, W]``: a constant, the logits so far, further ones."""
+    mean, deviation = columns.mean(axis=0), columns.std(axis=0, ddof=1) + 1e-6
+    mean[:2], deviation[:2] = 0, 1
+    x = (columns - mean) / deviation
+    links = labels.sum()
+    weight = np.where(labels > 0, 0.5 / links, 0.5 / (labels.size - links)) * labels.size
+    chance = 1 / (1 + np.exp(-columns[:, 1]))
+    penalty = np.full(mean.size, RIDGE)
+    penalty[0] = 1e-6
+    curvature = (x * (weight * chance * (1 - chance))[:, None]).T @ x + np.diag(penalty)
+    step: np.ndarray = np.linalg.solve(curvature, x.T @ (weight * (labels - chance))) / deviation
+    step[0] -= (step * mean).sum()
+    return step
+
+
+def expected_shapes(parts: Parts, hidden: int, members: int) -> dict[str, tuple[int, ...]]:
+    """The shapes of the tensors of a network without node features."""
+    statistics, channels, traits = len(statistic_names(parts)), len(parts.channels), 3 * len(ROLES)
+    width = 2 * statistics + 1 + len(SHAPE)
+    shapes: dict[str, tuple[int, ...]] = {
+        "encoder.scales": (len(HEATS),),
+        "encoder.traits.mean": (traits,),
+        "encoder.traits.deviation": (traits,),
+        "encoder.trait_part.weight": (hidden, hidden),
+        "decoder.mean": (statistics,),
+        "decoder.deviation": (statistics,),
+        "decoder.shape_mean": (len(SHAPE),),
+        "decoder.shape_deviation": (len(SHAPE),),
+        "embedding_decoder.scale": (),
+        "embedding_decoder.offset": (),
+    }
+    layers = {
+        "encoder.channel_part": (hidden, channels),
+        "encoder.traits.mlp.0": (2 * hidden, traits),
+        "encoder.traits.mlp.3": (hidden, 2 * hidden),
+        "encoder.role": (ROLE_NUMBERS, hidden),
+        "encoder.out.1": (hidden, hidden),
+        "encoder.out.3": (NUMBERS_AN_ANCHOR, hidden),
+        "decoder.linear": (members, width),
+    }
+    for i in range(members):
+        layers |= {
+            f"decoder.mlps.{i}.0": (2 * hidden, width),
+            f"decoder.mlps.{i}.3": (2 * hidden, 2 * hidden),
+            f"decoder.mlps.{i}.6": (1, 2 * hidden),
+        }
+    for name, shape in layers.items():
+        shapes |= {f"{name}.weight": shape, f"{name}.bias": shape[:1]}
+    return shapes
+
+
+def network_of(tensors: Tensors, config: Mapping[str, Any]) -> Network:
+    """The network of these settings; raises ValueError where the tensors are not of its shapes."""
+    parts = Parts(**{name: bool(config[name]) for name in Parts.__dataclass_fields__})
+    members = int(config["members"])
+    found = {name: tensor.shape for name, tensor in tensors.items()}
+    expected = expected_shapes(parts, int(config["hidden"]), members)
+    for name in sorted(found.keys() ^ expected.keys()):
+        raise ValueError(f"'{name}' is {'missing' if name in expected else 'unknown'}")
+    for name, shape in expected.items():
+        if found[name] != shape:
+            raise ValueError(f"'{name}' has the shape {list(found[name])}, expected {list(shape)}")
+    return Network(tensors, parts, members)
+
+
+def _linear(t: Tensors, name: str, x: Floats) -> Floats:
+    """A map of the last axis."""
+    return np.asarray(x @ t[f"{name}.weight"].T + t[f"{name}.bias"])
+
+
+def _relu(x: Floats) -> Floats:
+    return np.maximum(x, 0, out=x)
+
+
+def _mlp(t: Tensors, name: str, places: tuple[int, ...], x: Floats) -> Floats:
+    """Linear maps at these places of a sequence, with a ReLU between them."""
+    for place in places[:-1]:
+        x = _relu(_linear(t, f"{name}.{place}", x))
+    return _linear(t, f"{name}.{places[-1]}", x)
+
+
+def _standardised(values: Floats, mean: Floats, deviation: Floats) -> Floats:
+    """Values in deviations from the mean, cut off far out."""
+    return np.asarray(np.clip((values - mean) / deviation, -FARTHEST_FROM_MEAN, FARTHEST_FROM_MEAN))

@@ -1,0 +1,200 @@
+"""Weights that come with the package, on graphs that they have never seen."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from threadpoolctl import threadpool_limits
+
+from psgnn.anchors._rules import batch_anchors
+from psgnn.console import progress
+from psgnn.distances._engine import check_nodes
+from psgnn.distances._propagation import Floats
+from psgnn.errors import InputError
+from psgnn.graph._graph import Graph, GraphBatch, IntArray, as_graph, to_numpy
+from psgnn.positions._context import SHAPE, context_of, lessons_of
+from psgnn.positions._measure import positions_of
+from psgnn.positions._view import View
+from psgnn.scoring._network import Network, Seat, network_of
+from psgnn.scoring._scorer import blocks_of, check_pairs
+from psgnn.scoring._weights import Weights, read_weights
+
+log = logging.getLogger(__name__)
+
+MOST_SETS, SETS_OF_NODES = 3, 60_000
+SLACK = 0.05  # of a range, that a graph may lie outside of it without a warning
+ONE_THREAD_NODES = 10_000
+PAIR_BLOCK, NODE_BLOCK = 2**12, 2**11  # whose rows are in memory at once
+
+
+@dataclass(frozen=True, eq=False)
+class Pretrained:
+    """Weights that need no training: ``pretrained("best-link").on([graph])`` scores and embeds like a trained run.
+
+    ``best-link`` says which nodes are linked, ``best-pair`` which belong together.
+
+    ``about`` says what the weights were trained on and how.
+    """
+
+    network: Network
+    about: dict[str, Any]
+
+    def on(self, graphs: Graph | Sequence[Graph], *, strict: bool = False) -> PretrainedScorer:
+        """The weights on graphs; node features are not looked at.
+
+        Unless `strict`, or if there are too few links, weights for links also hide some of the graphs' own links,
+        look at how they differ from other pairs, and correct the scores by what would have found them. No weight of
+        the network is changed by that.
+        """
+        listed = list(graphs) if isinstance(graphs, (list, tuple)) else [graphs]
+        known = [as_graph(graph, f"graph {place}") for place, graph in enumerate(listed)]
+        return self.on_union(GraphBatch.of(known), [graph.names for graph in known], strict=strict)
+
+    def on_union(
+        self, union: GraphBatch, names: list[list[str]], *, strict: bool = False, sets: int | None = None
+    ) -> PretrainedScorer:
+        """The same on graphs that are laid side by side already.
+
+        What one set of anchors does not see another does, so scores are the mean over so many `sets`; by default over
+        `MOST_SETS`, and over fewer where the graph is large.
+        """
+        strict = strict or self.about["config"]["task"] != "link"
+        if sets is None:
+            sets = min(max(SETS_OF_NODES // max(union.num_nodes, 1), 1), MOST_SETS)
+        with fitting_blas_threads(union.num_nodes):
+            seats = tuple(self._seat(union, strict, place) for place in range(sets))
+        return PretrainedScorer(self, seats, names, strict)
+
+    def _seat(self, union: GraphBatch, strict: bool, place: int) -> Seat:
+        """The network on a batch, from the anchors of one place in the order of sets."""
+        config = self.about["config"]
+        nodes = batch_anchors(union, config["picker"], config["anchors"], config["seed"] + place)
+        positions = positions_of(View(union), nodes, self.network.parts)
+        if place == 0:
+            self._warn_of_unusual(context_of(positions).shape)
+        seat = Seat(self.network, positions, strict)
+        return seat if strict else replace(seat, correction=seat.correct(lessons_of(positions)))
+
+    def _warn_of_unusual(self, shapes: Floats) -> None:
+        """Say in which respects graphs of these shapes are unlike all that was learnt from."""
+        unusual = []
+        for name, values in zip(SHAPE, shapes.T, strict=True):
+            low, high = self.about["range"][name]
+            slack = SLACK * (high - low)
+            outside = values[(values < low - slack) | (values > high + slack)]
+            if outside.size:
+                unusual.append(f"{name} {float(outside[0]):.2f} (learnt from {low:.2f} to {high:.2f})")
+        if unusual:
+            log.warning(
+                "the graph is unlike those that the weights %s learnt from: %s; trust the scores less, or train",
+                self.about["name"],
+                ", ".join(unusual),
+            )
+
+
+@dataclass(frozen=True, eq=False)
+class PretrainedScorer:
+    """Ready-made weights on graphs: a `psgnn.scoring.Scorer`.
+
+    ``seats`` are the network as seen from several sets of anchors; scores are their mean, embeddings those of the first.
+    """
+
+    weights: Pretrained
+    seats: tuple[Seat, ...]
+    node_names: list[list[str]]
+    strict: bool
+    similarity = None
+    embeds_some = True
+
+    @property
+    def batch(self) -> GraphBatch:
+        """The graphs."""
+        return self.seats[0].positions.view.union
+
+    @property
+    def hidden(self) -> IntArray:
+        """Links that are not shown: none."""
+        return np.zeros((2, 0), np.int64)
+
+    @property
+    def names_by_number(self) -> list[list[str]]:
+        """The names of the nodes of every graph that was given."""
+        return self.node_names
+
+    @property
+    def task(self) -> str:
+        """What the scores are about: ``link`` or ``pair``."""
+        return str(self.weights.about["config"]["task"])
+
+    @property
+    def record(self) -> dict[str, Any]:
+        """Which weights these are, for the documents of commands."""
+        about = self.weights.about
+        return {"pretrained": about["name"], "strict": self.strict, "seed": about["config"]["seed"]}
+
+    @property
+    def anchors(self) -> list[list[int]]:
+        """Anchors of each graph, ids in the batch."""
+        return [[v for v in row if v >= 0] for row in self.seats[0].positions.nodes.tolist()]
+
+    def score(self, pairs: npt.ArrayLike, *, show_progress: bool = False) -> Floats:
+        """Score pairs ``[2, P]`` (ids in the batch): logits ``[P]``, higher means more likely."""
+        found = check_pairs(pairs, self.batch.num_nodes)
+        scores = np.zeros(found.shape[1], np.float32)
+        blocks = blocks_of(found.shape[1], PAIR_BLOCK)
+        with fitting_blas_threads(self.batch.num_nodes):
+            for block in progress(blocks, "scoring pairs", show=show_progress):
+                for seat in self.seats:
+                    scores[block] += seat.score(found[:, block])
+        return scores / np.float32(len(self.seats))
+
+    def embed(self, nodes: npt.ArrayLike | None = None, *, show_progress: bool = False) -> Floats:
+        """Embed some nodes ``[n]``, or all: ``[n, d]``; near nodes are likely to be linked."""
+        count = self.batch.num_nodes
+        chosen = np.arange(count) if nodes is None else check_nodes(to_numpy(nodes), count, "node")
+        seat, blocks = self.seats[0], blocks_of(chosen.size, NODE_BLOCK)
+        with fitting_blas_threads(count):
+            shown = progress(blocks, "embedding", show=show_progress)
+            return np.concatenate([seat.network.embed(seat.positions, chosen[block]) for block in shown])
+
+    def score_embedded(self, h: Floats, pairs: IntArray) -> Floats:
+        r"""Score pairs by the distance of embeddings alone: :math:`b - e^s \lVert h_u - h_v \rVert_2`."""
+        t = self.weights.network.tensors
+        apart = np.square(h[pairs[0]] - h[pairs[1]]).sum(axis=1)
+        distance = np.exp(t["embedding_decoder.scale"]) * np.sqrt(apart + 1e-8)
+        return np.asarray(t["embedding_decoder.offset"] - distance, np.float32)
+
+
+@contextmanager
+def fitting_blas_threads(num_nodes: int) -> Iterator[None]:
+    """One thread of BLAS where the graph is small: threads wait for one another longer than they work."""
+    with threadpool_limits(1, "blas") if num_nodes <= ONE_THREAD_NODES else nullcontext():
+        yield
+
+
+def pretrained(name: str = "best-link") -> Pretrained:
+    """The weights of this name, for any graph.
+
+    >>> scorer = psgnn.pretrained("best-link").on([graph])
+    >>> scorer.score([[0, 1], [2, 3]])
+    """
+    return from_weights(read_weights(name), name)
+
+
+def from_weights(weights: Weights, name: str) -> Pretrained:
+    """The same from weights that were read already."""
+    try:
+        config = weights.about["config"]
+        if config["decoder"] != "context" or set(weights.about["range"]) != set(SHAPE):
+            raise ValueError("they are of another kind")
+        network = network_of(weights.tensors, config)
+    except (KeyError, TypeError, ValueError) as error:
+        reason = " ".join(str(error).split())[:100]
+        raise InputError(f"the weights {name} are damaged ({reason}); install psgnn again") from None
+    return Pretrained(network, weights.about)

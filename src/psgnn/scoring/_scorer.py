@@ -1,0 +1,65 @@
+"""What every way to score pairs has in common: trained runs, ready-made weights, and whatever else ranks pairs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Literal, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from psgnn.distances._propagation import Floats
+from psgnn.errors import InputError
+from psgnn.graph._graph import GraphBatch, IntArray, to_numpy
+
+Similarity = Literal["dot", "distance"]
+
+
+class Scorer(Protocol):
+    """Scores pairs of nodes of a batch of graphs and embeds its nodes; ids are those of the batch."""
+
+    @property
+    def batch(self) -> GraphBatch:
+        """The graphs, as the scorer sees them."""
+
+    @property
+    def node_names(self) -> list[list[str]]:
+        """The names of the nodes of every graph."""
+
+    @property
+    def hidden(self) -> IntArray:
+        """Links ``[2, H]`` that the scorer is not shown."""
+
+    @property
+    def similarity(self) -> Similarity | None:
+        """How a score follows from two embeddings; None where it rests on more than these."""
+
+    @property
+    def embeds_some(self) -> bool:
+        """Whether embedding some of the nodes takes less than embedding all of them."""
+
+    def score(self, pairs: npt.ArrayLike, *, show_progress: bool = False) -> Floats:
+        """Score pairs ``[2, P]``: logits ``[P]``, higher means more likely."""
+
+    def score_embedded(self, h: Floats, pairs: IntArray) -> Floats:
+        """Score pairs of rows of the embeddings ``h [N, d]`` by their similarity."""
+
+    def embed(self, nodes: npt.ArrayLike | None = None, *, show_progress: bool = False) -> Floats:
+        """Embed some nodes ``[n]``, or all: ``[n, d]``."""
+
+
+def check_pairs(pairs: Any, num_nodes: int) -> IntArray:
+    """Pairs as int64 ``[2, P]``, or an error that says what is wrong with them."""
+    found = to_numpy(pairs)
+    if found.ndim != 2 or found.shape[0] != 2:
+        raise InputError(f"pairs must have the shape [2, P], found {list(found.shape)}")
+    if found.size and found.dtype.kind not in "iu":
+        raise InputError(f"pairs must be integers, found {found.dtype}")
+    if found.size and not 0 <= found.min() <= found.max() < num_nodes:
+        raise InputError(f"pairs name nodes {found.min()}..{found.max()} of 0..{num_nodes - 1}")
+    return found.astype(np.int64, copy=False)
+
+
+def blocks_of(count: int, size: int) -> Sequence[slice]:
+    """Consecutive parts of so many things, at least one."""
+    return [slice(start, start + size) for start in range(0, max(count, 1), size)]
