@@ -18,7 +18,7 @@ import torch
 from torch_geometric.data import Data
 
 from psgnn import cli
-from psgnn.graph._graph import Adjacency, make_data
+from psgnn.graph._graph import Adjacency
 from psgnn_lab import commands
 
 Run = Callable[..., tuple[int, str, str]]
@@ -39,7 +39,8 @@ def adjacency_of(graph: nx.Graph) -> Adjacency:
 
 def data_of(graph: nx.Graph) -> Data:
     """A PyG Data of a networkx graph, nodes numbered in its own order."""
-    return make_data(adjacency_of(nx.convert_node_labels_to_integers(graph)))
+    adjacency = adjacency_of(nx.convert_node_labels_to_integers(graph))
+    return Data(edge_index=torch.from_numpy(adjacency.edge_index()), num_nodes=adjacency.num_nodes)
 
 
 @st.composite

@@ -12,16 +12,16 @@ import pytest
 import torch
 from hypothesis import given
 
-import psgnn.training._candidates as candidates
+import psgnn.scoring._search as candidates
 from conftest import adjacency_of, data_of, random_graphs
 from psgnn.datasets import load_dataset
 from psgnn.errors import InputError
 from psgnn.graph._graph import GraphBatch
 from psgnn.models import build_model
 from psgnn.scoring._proposals import nearest_partners, pairs_of, prominent_pairs, walk_partners
+from psgnn.scoring._search import top_links
 from psgnn.tasks import LinkPrediction, PairClassification
 from psgnn.training import fit
-from psgnn.training._candidates import top_links
 from psgnn.training._results import Result
 
 

@@ -336,8 +336,8 @@ def test_every_command_has_an_example_that_names_it(run: Run, command: str) -> N
 def test_ctrl_c_is_one_line(my_run: Path, tmp_path: Path) -> None:
     code = (
         "import os, signal, sys\n"
-        "import psgnn.training._candidates\n"
-        "psgnn.training._candidates.top_links = lambda *a, **k: os.kill(os.getpid(), signal.SIGINT)\n"
+        "import psgnn.scoring._search\n"
+        "psgnn.scoring._search.top_links = lambda *a, **k: os.kill(os.getpid(), signal.SIGINT)\n"
         "sys.argv = ['psgnn', 'predict', 'run', '--top', '3', '-o', 'p.csv']\n"
         "from psgnn import cli; cli.main()"
     )

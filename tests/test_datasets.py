@@ -44,8 +44,8 @@ def check_form(data: Data) -> None:
     keys = rows * data.num_nodes + cols
     assert (keys[1:] > keys[:-1]).all()  # sorted, and none twice
     assert torch.equal(keys, (cols * data.num_nodes + rows).sort().values)
-    assert len(data.node_names) == len(set(data.node_names)) == data.num_nodes
-    assert all(isinstance(name, str) for name in data.node_names[:5])
+    assert len(data.names) == len(set(data.names)) == data.num_nodes
+    assert all(isinstance(name, str) for name in data.names[:5])
     if data.x is not None:
         assert data.x.dtype == torch.float32
         assert data.x.size(0) == data.num_nodes
@@ -74,7 +74,7 @@ def test_large_communities() -> None:
 def test_grid_is_that_of_networkx(rows: int, cols: int) -> None:
     [data] = load_dataset("grid", rows=rows, cols=cols)
     expected = nx.grid_2d_graph(rows, cols)
-    assert data.node_names == [f"{r},{c}" for r, c in expected.nodes]
+    assert data.names == [f"{r},{c}" for r, c in expected.nodes]
     number = {node: node[0] * cols + node[1] for node in expected.nodes}
     assert edge_set(data) == {tuple(sorted((number[u], number[v]))) for u, v in expected.edges}
     check_form(data)
@@ -205,7 +205,7 @@ def test_email_is_that_of_pgnn(shared_data: Path) -> None:
     assert len(graphs) == len(expected) == 7
     by_group = {department[min(part)] // 6: part for part in expected}
     for k, graph in enumerate(graphs):
-        names = [int(name) for name in graph.node_names]
+        names = [int(name) for name in graph.names]
         assert set(names) == set(by_group[k])
         assert graph.y.tolist() == [department[v] for v in names]
         found = {frozenset((names[u], names[v])) for u, v in edge_set(graph)}
@@ -321,7 +321,7 @@ def test_ogbl_ddi_has_the_official_split(shared_data: Path) -> None:
         assert pairs.dtype == torch.int64
         assert pairs.shape == (2, size)
         assert not in_training[pairs[0], pairs[1]].any()
-    assert data.node_names[:2] == ["DB00001", "DB00002"]
+    assert data.names[:2] == ["DB00001", "DB00002"]
 
 
 def test_groups_of_seal(shared_data: Path) -> None:

@@ -35,7 +35,7 @@ def write(
 
 
 def edges_of(data: Data) -> set[frozenset[str]]:
-    names = data.node_names
+    names = data.names
     return {frozenset((names[u], names[v])) for u, v in data.edge_index.t().tolist()}
 
 
@@ -70,7 +70,7 @@ def test_the_option_decides(
     path = write(tmp_path_factory.getbasetemp() / f"option{suffix}", rows)
     data = read_graph(path, header=header is not None)
     assert edges_of(data) == {frozenset(edge) for edge in edges if edge[0] != edge[1]}
-    assert set(data.node_names) == {name for edge in edges for name in edge}
+    assert set(data.names) == {name for edge in edges for name in edge}
     assert data.reading.read == len(edges)
 
 
@@ -93,7 +93,7 @@ def test_numbers_need_no_option(
     path = write(tmp_path_factory.getbasetemp() / f"ids{suffix}", rows, SEPARATORS[suffix], quoting)
     data = read_graph(path)
     assert edges_of(data) == {frozenset(edge) for edge in edges if edge[0] != edge[1]}
-    assert set(data.node_names) == {name for edge in edges for name in edge}
+    assert set(data.names) == {name for edge in edges for name in edge}
     assert data.reading.read == len(edges)
 
 

@@ -42,7 +42,7 @@ READING = Reading(nodes=4, edges=3, read=6, reciprocal=1, self_loops=1, duplicat
 
 
 def edge_names(data: Data) -> set[frozenset[str]]:
-    names = data.node_names
+    names = data.names
     return {frozenset((names[u], names[v])) for u, v in data.edge_index.t().tolist()}
 
 
@@ -102,7 +102,7 @@ TEXTS = {
 @pytest.mark.parametrize("name", TEXTS)
 def test_text_dialects(tmp_path: Path, name: str) -> None:
     data = read_graph(write(tmp_path / name, TEXTS[name]))
-    assert data.node_names == ["0", "1", "2", "4"]
+    assert data.names == ["0", "1", "2", "4"]
     assert edge_names(data) == {frozenset("01"), frozenset("12"), frozenset("24")}
     assert replace(data.reading, ignored=()) == READING
 
@@ -126,7 +126,7 @@ def save_uint64(path: Path) -> None:
 def test_parquet(tmp_path: Path, save: Callable[[Path], None]) -> None:
     save(tmp_path / "g.parquet")
     data = read_graph(str(tmp_path / "g.parquet"))
-    assert data.node_names == ["0", "1", "2", "4"]
+    assert data.names == ["0", "1", "2", "4"]
     assert edge_names(data) == {frozenset("01"), frozenset("12"), frozenset("24")}
     assert replace(data.reading, ignored=()) == READING
 
@@ -164,7 +164,7 @@ SAVERS: dict[str, Callable[[Path], None]] = {
 def test_formats_that_know_isolated_nodes(tmp_path: Path, name: str) -> None:
     SAVERS[name](tmp_path / name)
     data = read_graph(tmp_path / name)
-    assert data.node_names == ["0", "1", "2", "3", "4"]
+    assert data.names == ["0", "1", "2", "3", "4"]
     assert data.num_nodes == 5
     assert edge_names(data) == {frozenset("01"), frozenset("12"), frozenset("24")}
     assert (data.reading.edges, data.reading.reciprocal, data.reading.self_loops) == (3, 1, 1)
@@ -199,7 +199,7 @@ def test_in_memory_graphs() -> None:
     graph = nx.MultiDiGraph([("b", "a"), ("a", "b"), ("a", "a"), ("b", 7), ("b", 7)])
     graph.add_node("alone")
     data = read_graph(graph)
-    assert data.node_names == ["b", "a", "7", "alone"]
+    assert data.names == ["b", "a", "7", "alone"]
     assert edge_names(data) == {frozenset("ab"), frozenset("b7")}
     assert data.reading == Reading(4, 2, 5, 1, 1, 1, False)
 
@@ -211,7 +211,7 @@ def test_in_memory_graphs() -> None:
     data = read_graph(pyg)
     assert data.x is x
     assert data.y is y
-    assert data.node_names == list("abcde")
+    assert data.names == list("abcde")
     assert edge_names(data) == {frozenset("ab"), frozenset("bc"), frozenset("ce")}
     assert read_graph(Data(edge_index=torch.tensor(EDGES).t(), num_nodes=9)).node_names == [*"012345678"]
 
@@ -346,7 +346,7 @@ def test_any_dialect_gives_the_graph_of_networkx(
             read_graph(path, header=option)
         return
     graph = read_graph(path, header=option)
-    assert graph.node_names == sorted(expected, key=int if numeric else None)
+    assert graph.names == sorted(expected, key=int if numeric else None)
     assert edge_names(graph) == {frozenset(edge) for edge in undirected.edges}
     assert graph.edge_index.size(1) == 2 * undirected.number_of_edges()
     loops = sum(u == v for u, v in edges)
@@ -722,7 +722,7 @@ def test_names_survive_a_round_trip(tmp_path: Path, suffix: str) -> None:
     expected = np.arange(len(AWKWARD))
     assert (read_pairs(path, AWKWARD) == [expected, expected[::-1]]).all()
     data = read_graph(path)
-    assert data.node_names == sorted(AWKWARD)
+    assert data.names == sorted(AWKWARD)
     assert edge_names(data) == {frozenset(pair) for pair in zip(AWKWARD, AWKWARD[::-1], strict=True)}
 
 
@@ -885,7 +885,7 @@ def test_real_labels(shared_data: Path) -> None:
     if not folder.exists():
         pytest.skip("email-eu-core is not in PSGNN_DATA")
     data = read_graph(folder / "email.txt")
-    labels = read_labels(folder / "email_labels.txt", data.node_names)
+    labels = read_labels(folder / "email_labels.txt", data.names)
     assert labels[:3].tolist() == [1, 1, 21]
     assert labels.unique().tolist() == list(range(42))
 
@@ -898,11 +898,11 @@ def test_columns_by_name_and_number(tmp_path: Path, columns: tuple[str, str]) ->
     text = "date,sender,recipient\n2024-05-01,anna,bert\n2024-05-02,bert,cora\n"
     path = write(tmp_path / "mail.csv", text)
     data = read_graph(path, columns)
-    assert data.node_names == ["anna", "bert", "cora"]
+    assert data.names == ["anna", "bert", "cora"]
     assert str(data.reading).endswith("; left out date")
     frame = pl.read_csv(path)
     frame.write_parquet(tmp_path / "mail.parquet")
-    assert read_graph(tmp_path / "mail.parquet", columns).node_names == data.node_names
+    assert read_graph(tmp_path / "mail.parquet", columns).node_names == data.names
 
 
 def test_columns_without_a_header(tmp_path: Path) -> None:

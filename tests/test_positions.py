@@ -19,7 +19,7 @@ from psgnn.distances._propagation import smooth, whole_lines
 from psgnn.graph._graph import GraphBatch, IntArray
 from psgnn.kernels._pairs import local_walks, triangles
 from psgnn.kernels._profiles import channel_profiles, hop_profiles
-from psgnn.models import Choice, View, view_of
+from psgnn.models import View, view_of
 from psgnn.positions._measure import FLOOR, Parts, Positions, positions_of
 from psgnn.positions._roles import ROLES
 from psgnn.positions._spectral import MOST_VECTORS, _Smoother, _SmootherOfOne, anchor_basis
@@ -49,7 +49,7 @@ def anchor_rows(union: GraphBatch, counts: list[int], seed: int = 0) -> IntArray
 
 
 def measured(view: View, anchors: IntArray, parts: Parts | None = None) -> Positions:
-    return positions_of(view, Choice.plain(anchors), parts or Parts())
+    return positions_of(view, anchors, parts or Parts())
 
 
 def all_pairs(num_nodes: int) -> IntArray:

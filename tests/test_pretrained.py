@@ -22,11 +22,11 @@ from psgnn.datasets._families import FAMILIES, GROUPED, HUGEST, LEAST_EDGES, dra
 from psgnn.datasets._generators import DENSE, LARGEST, MOST_EDGES
 from psgnn.errors import InputError
 from psgnn.models import build_model, view_of
+from psgnn.models._choices import channels_of
 from psgnn.models._config import make_config
 from psgnn.models._decoders import RIDGE, ContextDecoder, _newton_step
 from psgnn.models._models import model_of
 from psgnn.models._pickers import RulePicker
-from psgnn.models._weights import WEIGHTS, feature_definition, parse_weights, read_weights
 from psgnn.positions._context import (
     BINS,
     MOST_LESSONS,
@@ -36,13 +36,14 @@ from psgnn.positions._context import (
     count_ratios,
     lessons_of,
 )
-from psgnn.positions._measure import Parts, Positions, positions_of
+from psgnn.positions._measure import Parts, Positions
 from psgnn.positions._statistics import pair_statistics, statistic_names
+from psgnn.scoring._pretrained import MOST_SETS, from_weights
+from psgnn.scoring._weights import WEIGHTS, feature_definition, parse_weights, read_weights
 from psgnn.tasks import LinkPrediction
 from psgnn.tasks._metrics import roc_auc
 from psgnn.training import fit
 from psgnn.training._compare import Method, measure
-from psgnn.training._zeroshot import MOST_SETS, from_weights
 from psgnn_lab.pretraining import corpus
 from psgnn_lab.pretraining import pretrain as pretraining
 from psgnn_lab.pretraining.pretrain import pretrain
@@ -53,7 +54,7 @@ VILLAGE = Path(__file__).parent.parent / "examples" / "village.csv"
 
 def positions(graph: nx.Graph) -> Positions:
     view = view_of([data_of(graph)])
-    return positions_of(view, RulePicker("mixed", "log2", 0)(view), Parts())
+    return channels_of(view, RulePicker("mixed", "log2", 0)(view), Parts())
 
 
 # Families
@@ -232,7 +233,7 @@ def test_scores_are_means_over_sets_of_anchors() -> None:
 
 
 def test_large_graphs_are_seen_from_one_set(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("psgnn.training._zeroshot.SETS_OF_NODES", 100)
+    monkeypatch.setattr("psgnn.scoring._pretrained.SETS_OF_NODES", 100)
     assert not psgnn.pretrained().on([data_of(nx.path_graph(60))]).others
     assert len(psgnn.pretrained().on([data_of(nx.path_graph(50))]).others) == 1
 

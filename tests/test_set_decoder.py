@@ -22,9 +22,10 @@ import psgnn.training._fit as training
 from conftest import data_of
 from psgnn.models import Choice, View, build_model, view_of
 from psgnn.models._channels import ChannelEncoder
+from psgnn.models._choices import channels_of
 from psgnn.models._config import ABLATIONS
 from psgnn.models._decoders import SetDecoder
-from psgnn.positions._measure import Parts, positions_of
+from psgnn.positions._measure import Parts
 from psgnn.tasks import LinkPrediction, PairClassification
 from psgnn.training import Result, fit
 
@@ -61,7 +62,7 @@ def all_pairs(num_nodes: int) -> torch.Tensor:
 
 
 def calibrated(decoder: SetDecoder, view: View, choice: Choice) -> SetDecoder:
-    decoder.calibrate(positions_of(view, choice, Parts()), all_pairs(int(view.union.sizes[0])))
+    decoder.calibrate(channels_of(view, choice, Parts()), all_pairs(int(view.union.sizes[0])))
     return decoder.eval()
 
 
@@ -72,7 +73,7 @@ def calibrated(decoder: SetDecoder, view: View, choice: Choice) -> SetDecoder:
 def test_scores_do_not_depend_on_the_order_of_a_pair(in_training: bool) -> None:
     view, choice, pairs = view_of([data_of(RANDOM)]), anchors([2, 5, 9, 16]), all_pairs(18)
     decoder = calibrated(decoder_of(dropout=0.0), view, choice).train(in_training)
-    positions = positions_of(view, choice, Parts())
+    positions = channels_of(view, choice, Parts())
     torch.manual_seed(1)
     there = decoder(positions, pairs)
     torch.manual_seed(1)
@@ -83,10 +84,10 @@ def test_scores_do_not_depend_on_the_order_of_a_pair(in_training: bool) -> None:
 def test_scores_do_not_depend_on_the_order_of_the_anchors() -> None:
     view, pairs, chosen = view_of([data_of(RANDOM)]), all_pairs(18), [2, 5, 9, 16, 0]
     decoder = calibrated(decoder_of(), view, anchors(chosen))
-    scores = decoder(positions_of(view, anchors(chosen), Parts()), pairs)
-    shuffled = decoder(positions_of(view, anchors(chosen[::-1]), Parts()), pairs)
+    scores = decoder(channels_of(view, anchors(chosen), Parts()), pairs)
+    shuffled = decoder(channels_of(view, anchors(chosen[::-1]), Parts()), pairs)
     torch.testing.assert_close(shuffled, scores, rtol=1e-3, atol=2e-3)
-    others = decoder(positions_of(view, anchors([1, 3, 4, 7, 8]), Parts()), pairs)
+    others = decoder(channels_of(view, anchors([1, 3, 4, 7, 8]), Parts()), pairs)
     assert not torch.allclose(others, scores, rtol=1e-3, atol=2e-3)
 
 
@@ -96,8 +97,8 @@ def test_a_union_of_graphs_with_different_numbers_of_anchors_scores_as_the_graph
     decoder = calibrated(decoder_of(), union, both)
     for graph, chosen, first in ((RANDOM, own[0], 0), (BROKEN, own[1], 18)):
         pairs = all_pairs(len(graph))
-        alone = decoder(positions_of(view_of([data_of(graph)]), anchors(chosen), Parts()), pairs)
-        together = decoder(positions_of(union, both, Parts()), pairs + first)
+        alone = decoder(channels_of(view_of([data_of(graph)]), anchors(chosen), Parts()), pairs)
+        together = decoder(channels_of(union, both, Parts()), pairs + first)
         torch.testing.assert_close(together, alone, rtol=1e-3, atol=2e-3)
 
 
@@ -110,7 +111,7 @@ def test_padding_of_graphs_with_few_anchors_is_not_looked_at_and_scores_stay(
     choice = anchors([2, 5, 9, 16, 0, 11, 7, 8], [19, 24], [33])
     pairs = torch.cat([all_pairs(len(g)) + f for g, f in zip(graphs, (0, 18, 31), strict=True)], dim=1)
     pairs = pairs[:, torch.randperm(pairs.size(1), generator=torch.Generator().manual_seed(0))]
-    positions = positions_of(view, choice, Parts())
+    positions = channels_of(view, choice, Parts())
 
     def outcome(groups: int) -> tuple[torch.Tensor, list[torch.Tensor], int]:
         """Scores, gradients, and how many pairs of node and anchor the network has seen."""
@@ -151,7 +152,7 @@ def test_gradients_reach_every_parameter() -> None:
 def test_the_score_is_the_mean_of_its_members_and_they_differ() -> None:
     view, choice, pairs = view_of([data_of(RANDOM)]), anchors([2, 5, 9]), all_pairs(18)
     decoder = calibrated(decoder_of(members=3), view, choice)
-    positions = positions_of(view, choice, Parts())
+    positions = channels_of(view, choice, Parts())
     members = decoder.member_scores(positions, pairs)
     assert members.shape == (pairs.size(1), 3)
     torch.testing.assert_close(decoder(positions, pairs), members.mean(dim=1))
@@ -163,7 +164,7 @@ def test_statistics_are_standardised_by_the_pairs_of_the_calibration() -> None:
     decoder = calibrated(decoder_of(), view, choice)
     seen: list[torch.Tensor] = []
     decoder.linear.register_forward_hook(lambda module, args, out: seen.append(args[0]))
-    decoder(positions_of(view, choice, Parts()), all_pairs(18))
+    decoder(channels_of(view, choice, Parts()), all_pairs(18))
     assert seen[0].abs().max() <= 6
     varies = seen[0].std(dim=0) > 0.1
     assert varies.float().mean() > 0.8
@@ -180,7 +181,7 @@ def test_the_embedding_of_some_nodes_is_that_of_all_at_their_rows() -> None:
     view, choice = view_of(data), anchors([2, 5, 9], [19, 24])
     torch.manual_seed(0)
     encoder = ChannelEncoder(Parts(), 8, dropout=0.5, in_channels=3).eval()
-    encoder.calibrate(positions_of(view, choice, Parts()))
+    encoder.calibrate(channels_of(view, choice, Parts()))
     nodes = torch.tensor([30, 4, 18, 4, 0])
     whole = encoder(view, choice)
     assert whole.size(0) == 31
@@ -500,7 +501,7 @@ def test_log2_anchors_of_a_large_graph_fit_memory(monkeypatch: pytest.MonkeyPatc
 
 
 def test_positions_do_not_depend_on_the_blocks_they_are_made_in(monkeypatch: pytest.MonkeyPatch) -> None:
-    whole = positions_of(view_of([data_of(RANDOM), data_of(BROKEN)]), anchors([0, 5], [20, 22]), Parts())
+    whole = channels_of(view_of([data_of(RANDOM), data_of(BROKEN)]), anchors([0, 5], [20, 22]), Parts())
     monkeypatch.setattr(positions_module, "BLOCK", 7 * whole.channels[0].nbytes)  # 7 of 31 rows
-    parts = positions_of(view_of([data_of(RANDOM), data_of(BROKEN)]), anchors([0, 5], [20, 22]), Parts())
+    parts = channels_of(view_of([data_of(RANDOM), data_of(BROKEN)]), anchors([0, 5], [20, 22]), Parts())
     assert np.array_equal(parts.channels, whole.channels)

@@ -10,7 +10,6 @@ from pathlib import Path
 
 import pytest
 import torch
-from psgnn.training._candidates import top_links
 
 import psgnn
 import psgnn.training._fit as training
@@ -18,6 +17,7 @@ from far_device import FAR, Far, FarDevice
 from psgnn.errors import InputError
 from psgnn.models import MODELS, build_model
 from psgnn.models._team import Team
+from psgnn.scoring._search import top_links
 from psgnn.tasks import LinkPrediction
 from psgnn.training import fit
 from psgnn.training._devices import pick_device

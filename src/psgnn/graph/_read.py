@@ -91,8 +91,8 @@ def read_graph(
     >>> str(graph.reading)
     '1005 nodes, 16064 edges; symmetrised 8865 reciprocal edges, dropped 642 self-loops, merged 0 duplicates'
 
-    ``source`` is a networkx graph, a SciPy sparse matrix, a PyG ``Data`` (its ``x``, ``y`` and
-    ``node_names`` are kept), a `Graph`, which is returned, or a file, by its suffix: ``.parquet``, ``.npz`` (SciPy sparse, or
+    ``source`` is a `Graph`, which is returned, a networkx graph, a SciPy sparse matrix, a PyG ``Data`` (its ``x``,
+    ``y`` and ``node_names`` are kept), or a file, by its suffix: ``.parquet``, ``.npz`` (SciPy sparse, or
     ``edge_index [2, E]`` with or without ``num_nodes``), ``.mtx``, ``.mat``, ``.graphml``, and a text
     edge list under any other. Text, ``.mtx`` and ``.graphml`` may be gzipped.
 

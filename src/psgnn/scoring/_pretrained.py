@@ -102,7 +102,7 @@ class Pretrained:
 class PretrainedScorer:
     """Ready-made weights on graphs: a `psgnn.scoring.Scorer`.
 
-    ``seats`` are the network as seen from several sets of anchors; scores are their mean, embeddings those of the first.
+    ``seats`` are the network as seen from several sets of anchors; scores are their mean, embeddings are of the first.
     """
 
     weights: Pretrained
