@@ -250,6 +250,21 @@ def test_train_writes_a_run_that_loads(run: Run, edges: Path, tmp_path: Path) ->
     assert err == ""
 
 
+def test_train_looks_at_the_folder_before_the_graph(run: Run, edges: Path, tmp_path: Path) -> None:
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "precious.txt").write_text("mine")
+    assert run("train", edges, "--model", "gcn", "--epochs", 2, "--out", "my-run")[0] == 0
+    there = {"edges.csv", "my-run", "mine"}
+    missing = ("train", "missing.csv", "--out")
+    check_failure(run(*missing, "my-run"), tmp_path, there, "my-run holds a finished run.*--force")
+    check_failure(run(*missing, "mine"), tmp_path, there, "mine is not empty and holds no run of psgnn")
+    check_failure(run(*missing, "mine", "--force"), tmp_path, there, "mine is not empty and holds no run")
+    check_failure(
+        run(*missing, "edges.csv"), tmp_path, there, "edges.csv is a file, and a run needs a folder"
+    )
+    check_failure(run(*missing, "my-run", "--force"), tmp_path, there, "missing.csv")
+
+
 def test_an_interrupted_training_says_how_to_go_on(
     run: Run, edges: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -425,6 +425,25 @@ def test_a_folder_of_something_else_is_left_alone(tmp_path: Path) -> None:
     assert [path.name for path in tmp_path.iterdir()] == ["precious.txt"]
 
 
+def test_the_folder_is_looked_at_before_the_work_begins(tmp_path: Path) -> None:
+    train(epochs=2, out=tmp_path / "run")
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "precious.txt").write_text("mine")
+    # A model of other features is refused when training begins.
+    task, other = link_task(), link_task()
+    other.graphs[0].x = torch.rand(int(other.graphs[0].num_nodes), 3)
+    model = build_model("gcn", other)
+    with pytest.raises(InputError, match="the model expects 3 features"):
+        fit(model, task, epochs=2, out=tmp_path / "new")
+    with pytest.raises(InputError, match="holds a finished run; .* --force to replace it$"):
+        fit(model, task, epochs=2, out=tmp_path / "run")
+    for force in (False, True):
+        with pytest.raises(InputError, match="mine is not empty and holds no run of psgnn"):
+            fit(model, task, epochs=2, out=tmp_path / "mine", force=force)
+    with pytest.raises(InputError, match="the model expects 3 features"):
+        fit(model, task, epochs=2, out=tmp_path / "run", force=True)
+
+
 # --- damaged and foreign runs
 
 

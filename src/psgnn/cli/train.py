@@ -96,10 +96,13 @@ def train_command(
     from psgnn.models import build_model
     from psgnn.models._team import LostWorkerError, place
     from psgnn.training import fit
+    from psgnn.training._checkpoints import check_out
     from psgnn.training._compare import make_task
     from psgnn.training._runs import STATE
 
     set_verbosity(quiet=quiet or as_json or place()[0] > 0, verbose=verbose)
+    if out is not None:
+        check_out(out, force=force)
     limit_memory(memory)
     chosen = dict(parse_setting(text) for text in options or [])
     if anchors is not None:

@@ -18,6 +18,7 @@ from psgnn.training._heldout import HELD_OUT
 RUN_FILES = (runs.RECORD, runs.STATE, runs.CONFIG, runs.WEIGHTS, runs.GRAPH, HELD_OUT)
 DATA = ("split", "graph")  # digests, in the identity of a run
 NUMBERS = ("epoch", "best_epoch", "improved_epoch", "best_value", "loss", "seconds")
+REPLACE = "choose another --out or pass --force to replace it"
 
 
 @dataclass
@@ -36,6 +37,30 @@ class State:
     seconds: float = 0.0
 
 
+def check_out(
+    folder: str | Path, *, force: bool = False, beside: bool = False, otherwise: str = REPLACE
+) -> None:
+    """Refuse a folder that holds a finished run or other files, before any work is done for it.
+
+    Args:
+        folder: Where a run should go. It may hold an interrupted one.
+        force: Accept a run that is there, to be replaced.
+        beside: Accept other files, beside which a new run may lie.
+        otherwise: What to do instead, for the message.
+    """
+    folder = Path(folder)
+    runs.check_folder(folder)
+    recorded, holds_run = (folder / runs.RECORD).exists(), _holds_run(folder)
+    if holds_run and (force or not recorded):
+        return
+    if holds_run:
+        raise InputError(f"{folder} holds a finished run; {otherwise}")
+    # Files of a run that was killed while it wrote them, before any checkpoint: it begins anew.
+    ours = not folder.exists() or all(_is_ours(path.name) for path in folder.iterdir())
+    if (recorded and not force) or not (ours or beside):
+        raise InputError(f"{folder} is not empty and holds no run of psgnn; choose another --out")
+
+
 def open_run(
     folder: Path,
     identity: dict[str, Any],
@@ -43,21 +68,14 @@ def open_run(
     optimizer: torch.optim.Optimizer,
     *,
     beside: bool = False,
-    otherwise: str = "choose another --out or pass --force to replace it",
+    otherwise: str = REPLACE,
 ) -> State:
     """A new run, or the state of one that was interrupted; its `identity` has to be equal to be resumed.
 
     What can be done `otherwise` is told where it is not. ``beside``: a new one may lie beside other files.
     """
-    runs.check_folder(folder)
-    recorded = (folder / runs.RECORD).exists()
-    if recorded and _holds_run(folder):
-        raise InputError(f"{folder} holds a finished run; {otherwise}")
+    check_out(folder, beside=beside, otherwise=otherwise)
     if not (folder / runs.STATE).exists():
-        # Files of a run that was killed while it wrote them, before any checkpoint: it begins anew.
-        ours = not folder.exists() or all(_is_ours(path.name) for path in folder.iterdir())
-        if recorded or not (ours or beside):
-            raise InputError(f"{folder} is not empty and holds no run of psgnn; choose another --out")
         folder.mkdir(parents=True, exist_ok=True)
         return State()
     tensors, metadata = runs.read_tensors(folder / runs.STATE)

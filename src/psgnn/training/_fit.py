@@ -28,7 +28,7 @@ from psgnn.tasks import LinkPrediction, Split, Task
 from psgnn.tasks._metrics import METRICS, auc_standard_error, evaluate
 from psgnn.training import _runs as runs
 from psgnn.training._batches import USED_FOLDS, Batches, number_of_steps
-from psgnn.training._checkpoints import State, open_run, remove_run, save_state
+from psgnn.training._checkpoints import State, check_out, open_run, remove_run, save_state
 from psgnn.training._devices import fitting_threads, pick_device
 from psgnn.training._heldout import part_of, write_held_out
 from psgnn.training._optimization import move_average, one_cycle, score_function, seed_torch
@@ -72,8 +72,8 @@ def fit(
         task: what it may see and is asked.
         epochs: at most; if None the model's own setting, or enough for its `passes` over the training pairs.
         seed: of everything that is random in training.
-        out: a folder for the run. An interrupted run in it is resumed, with the result it would have had; a
-            finished one is an error.
+        out: a folder for the run. An interrupted run in it is resumed, with the result it would have had. A finished
+            run or other files in it are an error, which is raised before any work is done.
         progress: show a bar with loss, validation AUC and time left.
         tensorboard: a folder for TensorBoard's events.
         command: what a person typed to train the model, for the record.
@@ -86,6 +86,8 @@ def fit(
     check_integer("seed", seed, 0)
     if epochs is not None:
         check_integer("epochs", epochs, 1)
+    if folder is not None:
+        check_out(folder, force=force)
     if tensorboard is not None:
         check_tensorboard(tensorboard)
     where = pick_device(device)
