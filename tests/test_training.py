@@ -435,7 +435,7 @@ def test_the_folder_is_looked_at_before_the_work_begins(tmp_path: Path) -> None:
     model = build_model("gcn", other)
     with pytest.raises(InputError, match="the model expects 3 features"):
         fit(model, task, epochs=2, out=tmp_path / "new")
-    with pytest.raises(InputError, match="holds a finished run; .* --force to replace it$"):
+    with pytest.raises(InputError, match=r"holds a finished run; .* --force to replace it$"):
         fit(model, task, epochs=2, out=tmp_path / "run")
     for force in (False, True):
         with pytest.raises(InputError, match="mine is not empty and holds no run of psgnn"):

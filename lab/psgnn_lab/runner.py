@@ -88,7 +88,8 @@ def validate(run: Run, root: str | None = None) -> dict[str, Any]:
     start = time.process_time()
     spec = run.method
     with one_thread(), kernel_threads(1):
-        result = fit(build_model(spec.of, blind, spec.preset, run.seed, **spec.options), blind, seed=run.seed)
+        model = build_model(spec.of, blind, spec.preset, run.seed, **spec.options)
+        result = fit(model, blind, seed=run.seed, device="cpu")
     return {
         "val": result.val[run.row.metric],
         "best_epoch": result.record["best_epoch"],

@@ -16,10 +16,11 @@ import psgnn.training._fit as training
 from far_device import FAR, Far, FarDevice
 from psgnn.errors import InputError
 from psgnn.models import MODELS, build_model
-from psgnn.models._team import Team
-from psgnn.scoring._search import top_links
+from psgnn.positions._team import Team
 from psgnn.tasks import LinkPrediction
 from psgnn.training import fit
+from psgnn.scoring._search import top_links
+from psgnn.training._compare import compare
 from psgnn.training._devices import pick_device
 
 # Dropout draws its masks in each process by itself, so results agree to the last digits without it alone.
@@ -94,9 +95,9 @@ TOLD = """
 import json, os, sys
 from pathlib import Path
 import numpy as np
-import psgnn.models._team
+import psgnn.positions._team
 from psgnn.positions import _measure as positions
-psgnn.models._team.SMALL = 0
+psgnn.positions._team.SMALL = 0
 told = {"measured": 0, "mapped": set()}
 measure, seen = positions.measure_channels, positions._measure
 def measure_channels(view, nodes, parts):
@@ -303,6 +304,21 @@ def test_auto_takes_a_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
     monkeypatch.setattr(torch.backends.mps, "is_available", lambda: True)
     assert pick_device("auto") == torch.device("mps")
+
+
+def test_fit_takes_a_gpu_where_there_is_one_and_comparisons_the_cpu(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[str] = []
+
+    def pick(name: str) -> torch.device:
+        asked.append(name)
+        return torch.device("cpu")
+
+    monkeypatch.setattr(training, "pick_device", pick)
+    graphs = psgnn.load_dataset("communities", communities=3, size=6)
+    task = LinkPrediction(graphs)
+    fit(build_model("gcn", task), task, epochs=1)
+    compare(graphs, "link", models=["gcn"], rules=[], seeds=1, epochs=1)
+    assert asked == ["auto", "cpu"]
 
 
 @pytest.mark.parametrize("name", MODELS)

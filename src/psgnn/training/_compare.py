@@ -136,6 +136,7 @@ def measure(
     ``best_epoch``, ``epochs_run``, ``embedding`` (the test metrics of its embeddings alone, or None) and, where it has
     anchors, ``picking_seconds``: the time that it takes to choose them once; with ``trace`` also the ``history`` of
     training and the ``anchors`` of each graph. A ``scorer`` stands in for the method's own, unless that is a model.
+    Models are trained on the CPU, so that numbers and times can be compared between machines.
     """
     start = time.perf_counter()
     if method.kind == "model":
@@ -143,7 +144,7 @@ def measure(
         from psgnn.training import fit
 
         model = build_model(method.name, task, method.preset, seed, **method.options)
-        result = fit(model, task, epochs=epochs, seed=seed)
+        result = fit(model, task, epochs=epochs, seed=seed, device="cpu")
         found: dict[str, Any] = {
             "test": result.test,
             "val": result.val,
