@@ -80,6 +80,31 @@ def test_models_with_sets_or_without_anchors_are_shown_too(model: str, told: str
     assert (told in html) if told else ("anchors:" not in html)
 
 
+def test_a_result_on_other_graphs_has_no_metrics(trained: tuple[Task, Result]) -> None:
+    _, result = trained
+    measured = result.test["auc"]
+    elsewhere = result.on([data_of(nx.connected_caveman_graph(5, 7))])
+    assert (elsewhere.val, elsewhere.test, elsewhere.embedding_test, elsewhere.history) == ({}, {}, None, [])
+    # No number of the training graphs is left in the record either, and what describes the model stays.
+    assert not {"val", "test", "embedding_test", "history", "anchors", "task"} & elsewhere.record.keys()
+    assert elsewhere.record["config"] == result.record["config"]
+    with pytest.raises(InputError, match="no auc: the model was not tested on these graphs"):
+        elsewhere.test["auc"]
+    with pytest.raises(InputError, match="no history"):
+        plot.plot_history(elsewhere)
+    page = Page(elsewhere._repr_html_())
+    assert "not tested on these graphs" in page.text
+    assert f"{measured:.4f}" not in page.text
+    assert (result.test["auc"], result.record["test"]["auc"]) == (measured, measured)
+
+
+def test_pretrained_weights_have_no_metrics() -> None:
+    result = psgnn.pretrained().on([data_of(nx.connected_caveman_graph(5, 7))])
+    assert "not tested on these graphs" in Page(result._repr_html_()).text
+    with pytest.raises(InputError, match="no ap: the model was not tested on these graphs"):
+        result.test["ap"]
+
+
 def test_a_loaded_result_is_shown_as_the_trained_one(tmp_path: Path) -> None:
     task = psgnn.LinkPrediction(data_of(nx.connected_caveman_graph(6, 6)), seed=1)
     result = psgnn.fit(psgnn.build_model("psgnn", task), task, epochs=10, seed=1, out=tmp_path / "run")

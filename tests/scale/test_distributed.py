@@ -16,7 +16,7 @@ import psgnn.training._fit as training
 from far_device import FAR, Far, FarDevice
 from psgnn.errors import InputError
 from psgnn.models import MODELS, build_model
-from psgnn.positions._team import Team
+from psgnn.models._team import Team
 from psgnn.tasks import LinkPrediction
 from psgnn.training import fit
 from psgnn.scoring._search import top_links
@@ -95,9 +95,9 @@ TOLD = """
 import json, os, sys
 from pathlib import Path
 import numpy as np
-import psgnn.positions._team
+import psgnn.models._team
 from psgnn.positions import _measure as positions
-psgnn.positions._team.SMALL = 0
+psgnn.models._team.SMALL = 0
 told = {"measured": 0, "mapped": set()}
 measure, seen = positions.measure_channels, positions._measure
 def measure_channels(view, nodes, parts):

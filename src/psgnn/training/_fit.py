@@ -77,7 +77,7 @@ def fit(
         progress: show a bar with loss, validation AUC and time left.
         tensorboard: a folder for TensorBoard's events.
         command: what a person typed to train the model, for the record.
-        device: ``cpu``, ``cuda``, ``mps``, or ``auto`` [default] for a GPU where there is one. The model is moved there.
+        device: ``cpu``, ``cuda``, ``mps``, or ``auto`` for a GPU where there is one. The model is moved there.
         force: replace a run that is in the folder, once it is known that the new one can begin.
 
     Under torchrun all processes of the job train one model (`psgnn.models._team`); the first one writes.

@@ -27,11 +27,23 @@ from psgnn.training import _runs as runs
 from psgnn.training._devices import fitting_threads
 
 MOST_GRAPHS = 10_000_000  # that a run could have been given
+# Of a record, what is true of the training graphs alone.
+OF_GRAPHS = ("val", "test", "embedding_test", "history", "anchors", "graph_numbers", "task")
+
+
+class Unmeasured(dict[str, float]):
+    """The metrics of a model on graphs where it was not tested: an empty dict that says so when one is read."""
+
+    def __missing__(self, metric: str) -> float:
+        raise InputError(
+            f"no {metric}: the model was not tested on these graphs; "
+            "the metrics of training are in the result of fit or load"
+        )
 
 
 @dataclass(eq=False)
 class Result:
-    """A trained model on the graphs it was trained on.
+    """A trained model on the graphs it was trained on, or on others (`on`), where it has no metrics and no history.
 
     ``val`` and ``test`` hold ``auc`` (mean over graphs), ``auc_pooled`` and ``ap``; ``history`` one entry for each
     validation (``epoch``, ``loss``, validation metrics, and the ``anchors`` of that moment where training can change
@@ -138,7 +150,11 @@ class Result:
         return self.model.pick(view)
 
     def on(self, graphs: Sequence[Graph]) -> Result:
-        """The trained model on other graphs, with anchors that it picks there; the metrics stay those of training."""
+        """The trained model on other graphs, with anchors that it picks there.
+
+        It was not tested there: ``val``, ``test`` and ``history`` are empty, ``embedding_test`` is None, and the record
+        keeps what describes the model and its training alone.
+        """
         known = [as_graph(graph, f"graph {place}") for place, graph in enumerate(graphs)]
         seen = view_of(known)
         view = TensorView(seen.union, seen.x.to(self.view.x.device))
@@ -147,7 +163,11 @@ class Result:
                 f"the model was trained on {self.view.x.size(1)} features, the graphs have {view.x.size(1)}"
             )
         names, nothing = [graph.names for graph in known], np.zeros((2, 0), np.int64)
-        return replace(self, view=view, choice=self.pick(view), node_names=names, hidden=nothing, numbers=())
+        return replace(
+            self, view=view, choice=self.pick(view), node_names=names, hidden=nothing, numbers=(),
+            val=Unmeasured(), test=Unmeasured(), embedding_test=None, history=[],
+            record={key: value for key, value in self.record.items() if key not in OF_GRAPHS},
+        )  # fmt: skip
 
     def _repr_html_(self) -> str:
         """Metrics, settings and the names of the anchors, for notebooks; names are escaped."""
@@ -156,14 +176,15 @@ class Result:
         rows = [
             [name, *(f"{part[key]:.4f}" if key in part else "-" for key in self.test)]
             for name, part in parts.items()
-            if part is not None
+            if part
         ]
         title = f"{config.name} ({config.preset}), {config.task} task, seed {self.record.get('seed', config.seed)}"
         size = f"{union.num_graphs} graphs, " if union.num_graphs > 1 else ""
         size += f"{union.num_nodes} nodes, {union.adjacency.num_edges} visible edges"
         if "best_epoch" in self.record:
             size += f"; best epoch {self.record['best_epoch']} of {self.record['epochs_run']}"
-        lines = html_line(size) + (html_line(f"anchors: {self._anchor_text()}") if self.choice else "")
+        lines = "" if self.test else html_line("not tested on these graphs")
+        lines += html_line(size) + (html_line(f"anchors: {self._anchor_text()}") if self.choice else "")
         return html_table(title, ["pairs", *self.test], rows) + lines
 
     def _anchor_text(self) -> str:

@@ -26,7 +26,9 @@ KINDS = {"link": ("not linked", "linked"), "pair": ("different class", "same cla
 def plot_history(result: Result) -> Figure:
     """Training loss and validation AUC (or what else the run goes by) by epoch, with the epoch that was kept."""
     if not result.history:
-        raise InputError("the result has no history; it has not been trained")
+        raise InputError(
+            "the result has no history: the model was not trained on these graphs; plot the result of fit or load"
+        )
     config = result.model.config
     metric = next(key for key in result.history[0] if key not in ("epoch", "loss"))
     title = f"{config.name} ({config.preset})"
