@@ -12,7 +12,6 @@ from __future__ import annotations
 import argparse
 import itertools
 import json
-import re
 import subprocess
 import sys
 import time
@@ -61,9 +60,10 @@ def write_graph(kind: str, nodes: int, path: Path) -> int:
 def measure(path: str) -> dict[str, Any]:
     """The stages of one graph, in this process."""
     import psgnn
+    from psgnn.memory import peak_bytes
     from psgnn.models import build_model
     from psgnn.positions._measure import positions_of
-    from psgnn.training import CPU, _Trainer
+    from psgnn.training._fit import CPU, _Trainer
 
     seconds: dict[str, float] = {}
     last = time.perf_counter()
@@ -95,14 +95,11 @@ def measure(path: str) -> dict[str, Any]:
     model.eval()
     model.predict(trainer.view, trainer.fixed, task.test.pairs[:, :SCORED])
     lap("scores")
-    # The peak that `getrusage` tells is at least that of the process which has started this one.
-    peak = re.search(r"VmHWM:\s+(\d+) kB", Path("/proc/self/status").read_text())
-    assert peak is not None
     return {
         "nodes": int(graph.num_nodes),
         "edges": int(graph.num_edges) // 2,
         "seconds": seconds,
-        "memory_mb": round(int(peak[1]) / 1024),
+        "memory_mb": round(peak_bytes() / 2**20),
     }
 
 

@@ -15,7 +15,6 @@ import json
 import multiprocessing
 import os
 import platform
-import resource
 import sys
 import time
 from pathlib import Path
@@ -26,6 +25,7 @@ import torch
 from output import publish
 from psgnn.datasets import load_dataset
 from psgnn.errors import PsgnnError
+from psgnn.memory import peak_bytes
 from psgnn.models import AnchorEncoder, Choice, RulePicker, TensorView, view_of
 from psgnn_lab.bench import dense, f3
 
@@ -62,7 +62,7 @@ FORMS = {"fused": fused, "dense": dense, "naive": naive}
 
 def peak() -> float:
     """Peak memory of this process in MB."""
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    return peak_bytes() / 2**20
 
 
 def measure(form: str, dataset: str, options: dict[str, Any], anchors: int | str, queue: Any) -> None:
