@@ -205,8 +205,8 @@ def test_greedy_coverage_starts_anew_when_all_is_covered() -> None:
 
 def test_anchor_count_follows_the_paper() -> None:
     assert [anchor_count(n, "log") for n in (1, 2, 16, 400, 4096)] == [1, 1, 4, 8, 12]
-    assert [anchor_count(n, "log2") for n in (1, 2, 3, 16, 400)] == [1, 1, 2, 16, 74]
-    assert anchor_count(5, "log2") == 5
+    assert [anchor_count(n, "log^2") for n in (1, 2, 3, 16, 400)] == [1, 1, 2, 16, 74]
+    assert anchor_count(5, "log^2") == 5
 
 
 @pytest.mark.parametrize(
@@ -214,7 +214,7 @@ def test_anchor_count_follows_the_paper() -> None:
     [
         (7, "7 anchors were asked of a graph of 4 nodes; ask for 1..4"),
         (0, "0 anchors were asked"),
-        ("many", "must be log, log2 or an integer, found 'many'"),
+        ("many", r"must be log, log\^2 or an integer, found 'many'"),
     ],
 )
 def test_impossible_numbers_of_anchors_are_refused(k: int | str, message: str) -> None:

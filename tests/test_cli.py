@@ -265,6 +265,34 @@ def test_train_looks_at_the_folder_before_the_graph(run: Run, edges: Path, tmp_p
     check_failure(run(*missing, "my-run", "--force"), tmp_path, there, "missing.csv")
 
 
+def test_the_square_of_the_logarithm_is_an_option(run: Run, edges: Path, tmp_path: Path) -> None:
+    import psgnn
+
+    code, out, _ = run("anchors", edges, "--anchors", "log^2", "--json")
+    assert code == 0
+    assert len(json.loads(out)["rules"][0]["anchors"][0]) == 17  # log2 18 = 4.17
+    arguments = (
+        "train",
+        edges,
+        "--epochs",
+        2,
+        "--option",
+        "hidden=8",
+        "--anchors",
+        "log^2",
+        "--out",
+        "my-run",
+    )
+    assert run(*arguments)[0] == 0
+    assert 'anchors = "log^2"' in (tmp_path / "my-run" / "config.toml").read_text()
+    embeddings = psgnn.load("my-run").embed()
+    # A run of the time when it was written log2.
+    config = (tmp_path / "my-run" / "config.toml").read_text()
+    (tmp_path / "my-run" / "config.toml").write_text(config.replace("log^2", "log2"))
+    assert psgnn.load("my-run").model.config.anchors == "log^2"
+    assert psgnn.load("my-run").embed().equal(embeddings)
+
+
 def test_an_interrupted_training_says_how_to_go_on(
     run: Run, edges: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -379,7 +407,7 @@ def check_failure(result: tuple[int, str, str], folder: Path, files: set[str], m
         ),
         (("train", "edges.csv", "--anchors", "99"), "99 anchors were asked of a graph of 18 nodes"),
         (("anchors", "edges.csv", "--anchors", "99"), "99 anchors were asked of a graph of 18 nodes"),
-        (("anchors", "edges.csv", "--anchors", "many"), "must be log, log2 or an integer"),
+        (("anchors", "edges.csv", "--anchors", "many"), r"must be log, log\^2 or an integer"),
         (("anchors", "edges.csv", "--method", "degre"), "did you mean 'degree'"),
         (("anchors", "edges.csv", "-o", "edges.csv"), "edges.csv exists.*--force"),
         (("anchors", "edges.csv", "-o", "no/such/folder.csv"), "no/such"),

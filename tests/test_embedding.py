@@ -80,7 +80,7 @@ def test_every_rule_gives_finite_positions_the_same_each_time(method: str) -> No
 def test_anchors_are_those_of_select_anchors() -> None:
     data = data_of(caves())
     embedding = PositionEmbedding(random_state=7).fit(data)
-    assert embedding.anchors_.tolist() == psgnn.select_anchors(data, "mixed", "log2", 7).tolist()
+    assert embedding.anchors_.tolist() == psgnn.select_anchors(data, "mixed", "log^2", 7).tolist()
     others = {tuple(PositionEmbedding(n_anchors=4, random_state=s).fit(data).anchors_) for s in range(5)}
     assert len(others) > 1
 
@@ -147,7 +147,7 @@ def test_what_is_no_graph_is_refused(graph: Any, message: str) -> None:
     ("options", "message"),
     [
         ({"n_anchors": 49}, "49 anchors were asked of a graph of 48 nodes"),
-        ({"n_anchors": "many"}, "must be log, log2 or an integer"),
+        ({"n_anchors": "many"}, r"must be log, log\^2 or an integer"),
         ({"method": "degre"}, "did you mean 'degree'"),
         ({"parts": ("hop",)}, "did you mean 'hops'"),
         ({"parts": "hops"}, "parts must name one or more"),
@@ -299,7 +299,7 @@ def test_pipelines_that_classify_and_cluster() -> None:
 def test_settings_can_be_searched() -> None:
     graph, y = caves(), np.repeat(np.arange(6), 8)
     scores = {}
-    for options in ParameterGrid({"n_anchors": [1, "log2"], "method": ["random"], "parts": [("hops",)]}):
+    for options in ParameterGrid({"n_anchors": [1, "log^2"], "method": ["random"], "parts": [("hops",)]}):
         x = clone(PositionEmbedding()).set_params(**options).fit_transform(graph)
         scores[options["n_anchors"]] = LogisticRegression(C=10).fit(x, y).score(x, y)
-    assert scores["log2"] > scores[1]
+    assert scores["log^2"] > scores[1]

@@ -351,7 +351,7 @@ def test_every_convolution_can_score(conv: str) -> None:
     assert torch.allclose(norms, torch.ones(3), atol=1e-4)
 
 
-@pytest.mark.parametrize("k", ["log", "log2", 3])
+@pytest.mark.parametrize("k", ["log", "log^2", 3])
 @pytest.mark.parametrize("name", [name for name in PICKERS if name != "none"])
 def test_every_picker_takes_k_per_graph_and_is_fixed_in_evaluation(name: str, k: int | str) -> None:
     from psgnn.anchors import anchor_count
@@ -427,7 +427,7 @@ def test_the_paper_preset_has_the_papers_hyperparameters() -> None:
         ("psgnn", {"estimator": "gat"}, "unknown estimator 'gat'; did you mean 'gate'"),
         ("psgnn", {"hidden": "big"}, "option hidden='big' cannot be used"),
         ("psgnn", {"dropout": 1.5}, "option dropout=1.5 cannot be used"),
-        ("psgnn", {"anchors": "many"}, "anchors must be log, log2 or an integer"),
+        ("psgnn", {"anchors": "many"}, r"anchors must be log, log\^2 or an integer"),
     ],
 )
 def test_settings_that_cannot_be_used_are_named(name: str, options: dict[str, Any], message: str) -> None:

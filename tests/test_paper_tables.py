@@ -212,7 +212,7 @@ def test_a_rule_picks_once_for_a_view(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(RulePicker, "_pick", None)
     assert picker(view) is first
     with pytest.raises(TypeError):  # another number of anchors is another choice
-        RulePicker("betweenness", "log2")(view)
+        RulePicker("betweenness", "log^2")(view)
     with pytest.raises(TypeError):  # and so is another view
         picker(view.without(view.union))
 

@@ -54,7 +54,7 @@ VILLAGE = Path(__file__).parent.parent / "examples" / "village.csv"
 
 def positions(graph: nx.Graph) -> Positions:
     view = view_of([data_of(graph)])
-    return channels_of(view, RulePicker("mixed", "log2", 0)(view), Parts())
+    return channels_of(view, RulePicker("mixed", "log^2", 0)(view), Parts())
 
 
 # Families

@@ -492,11 +492,11 @@ def test_metrics_of_many_pairs_are_those_of_a_part(monkeypatch: pytest.MonkeyPat
 
 def test_log2_anchors_of_a_large_graph_fit_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     view = view_of([data_of(nx.path_graph(256))])
-    assert pickers.counts(view, "log2").tolist() == [64]
+    assert pickers.counts(view, "log^2").tolist() == [64]
     monkeypatch.setattr(pickers, "MOST_ROWS", 256 * 20)
-    assert pickers.counts(view, "log2").tolist() == [20]
+    assert pickers.counts(view, "log^2").tolist() == [20]
     monkeypatch.setattr(pickers, "MOST_ROWS", 256)
-    assert pickers.counts(view, "log2").tolist() == pickers.counts(view, "log").tolist() == [8]
+    assert pickers.counts(view, "log^2").tolist() == pickers.counts(view, "log").tolist() == [8]
     assert pickers.counts(view, 100).tolist() == [100]
 
 

@@ -116,9 +116,9 @@ def cases(quick: bool) -> list[tuple[str, str, dict[str, Any], int | str]]:
         return small
     return [
         *small,
-        ("grid 20x20", "grid", {}, "log2"),
+        ("grid 20x20", "grid", {}, "log^2"),
         ("communities 64x64", "communities", {"communities": 64, "size": 64}, "log"),
-        ("communities 64x64", "communities", {"communities": 64, "size": 64}, "log2"),
+        ("communities 64x64", "communities", {"communities": 64, "size": 64}, "log^2"),
         ("email", "email", {}, "log"),
         ("protein", "protein", {}, "log"),
     ]

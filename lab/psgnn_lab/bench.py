@@ -204,7 +204,7 @@ def _distances(name: str, graph: Adjacency) -> list[dict[str, Any]]:
 def _layers(side: int) -> dict[str, Any]:
     """One step of a four-layer, 128-wide encoder."""
     view = view_of(load_dataset("grid", rows=side, cols=side))
-    choice = RulePicker("farthest-first", "log2")(view)
+    choice = RulePicker("farthest-first", "log^2")(view)
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(0)
         encoder = AnchorEncoder(view.x.size(1), 128, 4)

@@ -66,6 +66,8 @@ def settings_of(method: MethodSpec, task: str, *, large: bool = False) -> dict[s
     # The number of features follows from the data, and the seed is in the id by itself.
     config = make_config(method.of, task, 1, method.preset, 0, large=large, **method.options)
     settings = config.model_dump(mode="json", exclude_defaults=True)
+    if settings.get("anchors") == "log^2":
+        settings["anchors"] = "log2"  # the old spelling, so that the ids of old runs stay
     if config.init == "pretrained":
         settings["weights"] = weights_digest(f"best-{task}")
     return settings

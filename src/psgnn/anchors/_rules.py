@@ -93,16 +93,16 @@ RULES: Registry[Rule] = Registry("anchor rule", "psgnn.anchor_rules", _BUILTIN, 
 
 
 def anchor_count(num_nodes: int, k: int | str) -> int:
-    """K for a graph: a number, ``"log"`` for log2 N or ``"log2"`` for its square (at least 1, at most N).
+    """K for a graph: a number, ``"log"`` for log2 N or ``"log^2"`` for its square (at least 1, at most N).
 
-    >>> anchor_count(400, "log"), anchor_count(400, "log2"), anchor_count(400, 5)
+    >>> anchor_count(400, "log"), anchor_count(400, "log^2"), anchor_count(400, 5)
     (8, 74, 5)
     """
-    if k in ("log", "log2"):
+    if k in ("log", "log^2"):
         count = int(math.log2(max(num_nodes, 1)) ** (1 if k == "log" else 2))
         return min(max(count, 1), num_nodes)
     if not isinstance(k, (int, np.integer)):
-        raise InputError(f"the number of anchors must be log, log2 or an integer, found '{k}'")
+        raise InputError(f"the number of anchors must be log, log^2 or an integer, found '{k}'")
     count = int(k)
     if not 1 <= count <= num_nodes:
         raise InputError(
@@ -135,7 +135,7 @@ def anchor_counts(batch: GraphBatch, k: int | str) -> IntArray:
     """
     if isinstance(k, str) or batch.num_graphs == 1:
         found = np.array([anchor_count(int(size), k) for size in batch.sizes])
-        if k == "log2":
+        if k == "log^2":
             fewest = np.array([anchor_count(int(size), "log") for size in batch.sizes])
             found = np.minimum(found, np.maximum(fewest, MOST_ROWS // batch.sizes))
         return found

@@ -74,7 +74,7 @@ HeaderOption = Annotated[
 Root = Annotated[Path | None, typer.Option("--data", help="Folder with dataset files [$PSGNN_DATA].")]
 Seed = Annotated[int, typer.Option("--seed", min=0, help="Seed of every random choice.")]
 Anchors = Annotated[
-    str, typer.Option("--anchors", metavar="log|log2|INT", help="K: log2 N, its square, or a number.")
+    str, typer.Option("--anchors", metavar="log|log^2|INT", help="K: log2 N, its square, or a number.")
 ]
 TaskOption = Annotated[
     str, typer.Option("--task", metavar="link|pair", help="Missing links, or same-class pairs.")
@@ -223,7 +223,9 @@ def parse_setting(text: str) -> tuple[str, Any]:
 
 
 def parse_anchors(anchors: str) -> int | str:
-    """``log``, ``log2``, or a number."""
+    """``log``, ``log^2``, or a number."""
+    if anchors == "log2":  # what the command prompt of Windows makes of an unquoted log^2
+        return "log^2"
     try:
         return int(anchors)
     except ValueError:

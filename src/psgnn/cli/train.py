@@ -50,7 +50,7 @@ def train_command(
     epochs: Epochs = None,
     anchors: Annotated[
         str | None,
-        typer.Option("--anchors", metavar="log|log2|INT", help="K: log2 N, its square, or a number."),
+        typer.Option("--anchors", metavar="log|log^2|INT", help="K: log2 N, its square, or a number."),
     ] = None,
     decoder: Annotated[
         str | None,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
 from psgnn.anchors._rules import RULES
 from psgnn.errors import InputError, check_integer, unknown_name
@@ -94,6 +94,12 @@ class ModelConfig(BaseModel):
     one_cycle: bool = False
     average: float = Field(0.0, ge=0, lt=1)
 
+    @field_validator("anchors", mode="before")
+    @classmethod
+    def _old_spelling(cls, anchors: Any) -> Any:
+        """Read ``log2`` of older runs and weights as ``log^2``."""
+        return "log^2" if anchors == "log2" else anchors
+
 
 CHOICES: dict[str, Collection[str]] = {
     "picker": PICKERS,
@@ -139,7 +145,7 @@ _PARTS: dict[str, dict[str, Any]] = {
 _BEST_TRAINING = {"hide_positives": True, "fresh_negatives": True, "epochs": 600, "patience": 150}
 _BEST: dict[str, dict[str, Any]] = {
     "psgnn": {
-        "picker": "mixed", "anchors": "log2", "encoder": "channels", "decoder": "set", "hidden": 32, "dropout": 0.2,
+        "picker": "mixed", "anchors": "log^2", "encoder": "channels", "decoder": "set", "hidden": 32, "dropout": 0.2,
         "lr": 3e-3, "weight_decay": 0.01, "batch": "auto", "negatives": 3, "one_cycle": True, "members": 4,
         "average": 0.98, "epochs": 600, "eval_every": 20, "patience": 600, "tolerance": 0.5,
     },
@@ -273,8 +279,8 @@ def check_config(settings: dict[str, Any]) -> ModelConfig:
             )
     if isinstance(config.batch, int) and config.batch < 2:
         raise InputError(f"batch must be auto, all, or 2 and more pairs, found {config.batch}")
-    if isinstance(config.anchors, str) and config.anchors not in ("log", "log2"):
-        raise InputError(f"anchors must be log, log2 or an integer, found '{config.anchors}'")
+    if isinstance(config.anchors, str) and config.anchors not in ("log", "log^2"):
+        raise InputError(f"anchors must be log, log^2 or an integer, found '{config.anchors}'")
     if isinstance(config.anchors, int):
         check_integer("anchors", config.anchors, 1)
     return config

@@ -157,7 +157,7 @@ def build_model(name: str, task: Task, preset: str = "best", seed: int = 0, **op
         task: decides the number of features and the paper's hyperparameters.
         preset: ``best`` or ``paper``.
         seed: of the initial weights and of everything that is random in the model.
-        options: any field of `psgnn.models._config.ModelConfig`, such as ``anchors="log2"`` or ``estimator="simple"``.
+        options: any field of `psgnn.models._config.ModelConfig`, such as ``anchors="log^2"`` or ``estimator="simple"``.
     """
     in_channels = features_of(task.graphs).shape[1]
     large = task.union.large

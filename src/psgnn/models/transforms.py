@@ -54,7 +54,7 @@ class AddAnchorDistances(_AnchorEncoding):
     """Adds every node's distances to K anchors, ``[N, K]``.
 
     Args:
-        k: number of anchors: an integer, ``"log"`` (log2 N) or ``"log2"`` (its square).
+        k: number of anchors: an integer, ``"log"`` (log2 N) or ``"log^2"`` (its square).
         method: anchor rule, one of `psgnn.anchors.RULES`.
         encoding: ``"proximity"``, 1 / (1 + d) and 0 for unreachable; ``"hops"``, d and -1 for unreachable; or
             ``"scaled"``, d over the largest d, and 1 for unreachable.
@@ -89,7 +89,7 @@ class AddAnchorPageRank(_AnchorEncoding):
     """Adds every node's personalised PageRank from K anchors, ``[N, K]``, as its logarithm (floor -18).
 
     Args:
-        k: number of anchors: an integer, ``"log"`` (log2 N) or ``"log2"`` (its square).
+        k: number of anchors: an integer, ``"log"`` (log2 N) or ``"log^2"`` (its square).
         method: anchor rule, one of `psgnn.anchors.RULES`.
         restart: probability of going back to the anchor.
         steps: power steps.

@@ -61,7 +61,7 @@ class PositionEmbedding(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     In link prediction, embed the graph without the links that are to be predicted (``task.graphs``).
 
     Args:
-        n_anchors: ``"log2"`` (the square of log2 N), ``"log"`` (log2 N) or a number. A position has two columns an
+        n_anchors: ``"log^2"`` (the square of log2 N), ``"log"`` (log2 N) or a number. A position has two columns an
             anchor for each of hops, PageRank and diffusion, and at most 64 for the spectral basis, 4 bytes each: on
             graphs of millions of nodes take ``"log"``.
         method: anchor rule, one of `psgnn.anchors.RULES`.
@@ -81,7 +81,7 @@ class PositionEmbedding(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
     def __init__(
         self,
-        n_anchors: int | str = "log2",
+        n_anchors: int | str = "log^2",
         method: str = "mixed",
         *,
         parts: Sequence[str] = ("hops", "pagerank", "spectral"),

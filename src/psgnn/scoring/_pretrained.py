@@ -74,7 +74,8 @@ class Pretrained:
     def _seat(self, union: GraphBatch, strict: bool, place: int) -> Seat:
         """The network on a batch, from the anchors of one place in the order of sets."""
         config = self.about["config"]
-        nodes = batch_anchors(union, config["picker"], config["anchors"], config["seed"] + place)
+        count = "log^2" if config["anchors"] == "log2" else config["anchors"]  # as older weights spell it
+        nodes = batch_anchors(union, config["picker"], count, config["seed"] + place)
         positions = positions_of(View(union), nodes, self.network.parts)
         if place == 0:
             self._warn_of_unusual(context_of(positions).shape)

@@ -132,7 +132,7 @@ def _anchor_l1(union: GraphBatch, pairs: IntArray, seed: int) -> Scores:
     A pair that shares no anchor counts as half as far apart as a random pair of its graph: as likely a link
     as not.
     """
-    counts = [anchor_count(int(size), "log2") for size in union.sizes]
+    counts = [anchor_count(int(size), "log^2") for size in union.sizes]
     anchors = np.full((union.num_graphs, max(counts)), -1, np.int64)
     strangers = np.empty((2, union.num_graphs, 1000), np.int64)
     for g, count in enumerate(counts):

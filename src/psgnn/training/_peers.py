@@ -181,7 +181,7 @@ class _Columns:
     def of(self, pairs: IntArray, view: View | None = None) -> Matrix:
         """``[P, S]`` as seen in the view, by default that of the whole visible graph."""
         seen = view or self.view
-        anchors = batch_anchors(seen.union, "mixed", "log2", self.seed)
+        anchors = batch_anchors(seen.union, "mixed", "log^2", self.seed)
         columns = [pair_statistics(positions_of(seen, anchors, Parts()), pairs)]
         if self.x is not None:
             a, b = self.x[pairs[0]], self.x[pairs[1]]
