@@ -18,7 +18,7 @@ from psgnn.datasets import load_dataset
 from psgnn.errors import InputError
 from psgnn.graph._graph import GraphBatch
 from psgnn.models import build_model
-from psgnn.scoring._proposals import nearest_partners, pairs_of, prominent_pairs, walk_partners
+from psgnn.scoring._candidates import nearest_partners, pairs_of, prominent_pairs, walk_partners
 from psgnn.scoring._search import top_links
 from psgnn.tasks import LinkPrediction, PairClassification
 from psgnn.training import fit
@@ -203,7 +203,7 @@ def test_walk_partners_of_a_capped_node_are_those_that_most_walks_lead_to() -> N
 
 
 def test_walks_from_hubs_are_cut_short(monkeypatch: pytest.MonkeyPatch) -> None:
-    import psgnn.scoring._proposals as proposals
+    import psgnn.scoring._candidates as proposals
 
     monkeypatch.setattr(proposals, "MOST_STEPS", 50)
     graph = nx.barabasi_albert_graph(400, 8, seed=0)

@@ -14,7 +14,7 @@ from psgnn.distances._propagation import Floats
 from psgnn.errors import InputError
 from psgnn.graph._graph import IntArray
 from psgnn.kernels._pairs import local_walks
-from psgnn.scoring._proposals import nearest_partners, pairs_of, prominent_pairs, walk_partners
+from psgnn.scoring._candidates import nearest_partners, pairs_of, prominent_pairs, walk_partners
 from psgnn.scoring._scorer import Scorer, blocks_of
 
 EXACT_PAIRS = 100_000  # of a set decoder, which looks at every pair by itself: so many are scored in any case
@@ -121,7 +121,7 @@ class _Search:
             for pairs in all_pairs(self.union.ptr):
                 self._score(self._new(pairs))
             return
-        self.pool = self._new(self._proposals())
+        self.pool = self._new(self._candidates())
         if self.h is None:
             self._learn_where_to_look()
         else:
@@ -129,7 +129,7 @@ class _Search:
             self.pool = self.pool[:0]
         self._climb()
 
-    def _proposals(self) -> IntArray:
+    def _candidates(self) -> IntArray:
         degrees, count = self.union.adjacency.degrees, max(PROMINENT // self.union.num_graphs, 4)
         found = [pairs_of(self.walks), pairs_of(self.nearest), prominent_pairs(self.union, degrees, count)]
         if self.dot:

@@ -23,7 +23,7 @@ from psgnn.tasks._base import (
     checked_graphs,
     divide,
 )
-from psgnn.tasks._matching import matched_negatives
+from psgnn.tasks._hard_negatives import hard_negatives
 from psgnn.tasks._released import RELEASED, released_pools
 
 if TYPE_CHECKING:
@@ -60,7 +60,7 @@ class LinkPrediction(Task):
 
     ``negatives`` says which unlinked pairs: ``"uniform"``; ``"degree"``, whose ends have the degrees of a
     positive's ends; or ``"distance"``, whose ends are as many hops apart as a positive's, all in the visible
-    graph (:func:`psgnn.tasks._matching.matched_negatives` has the rules). Uniform negatives are mostly far
+    graph (:func:`psgnn.tasks._hard_negatives.hard_negatives` has the rules). Uniform negatives are mostly far
     apart and of low degree, so that telling them from edges is easy.
 
     ``folds`` is how many parts the training edges are shared out to (`fold`); left out, 10, or 40 of a large graph.
@@ -139,7 +139,7 @@ class LinkPrediction(Task):
                 for pairs, end, count in zip(positives, ends[g], counts[g], strict=True)
             ]
             graphs = self.union.graph(g), full.graph(g)
-            drawn = matched_negatives(by, own, negative_counts[g], *graphs, self._rng(NEGATIVES, place))
+            drawn = hard_negatives(by, own, negative_counts[g], *graphs, self._rng(NEGATIVES, place))
             for part, piece in zip(parts, drawn, strict=True):
                 part.append(piece + full.ptr[g])
         return [np.concatenate(part, axis=1) for part in parts]

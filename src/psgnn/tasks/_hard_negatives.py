@@ -1,6 +1,6 @@
 """Hard negatives: unlinked pairs that resemble positives, so that they cannot be told apart by degree or distance.
 
-A matched negative keeps one end of a positive and replaces the other, by a node of the same degree
+A hard negative keeps one end of a positive and replaces the other, by a node of the same degree
 (``by="degree"``) or at the same distance from the kept end (``by="distance"``), both in the visible graph.
 """
 
@@ -26,7 +26,7 @@ UNREACHABLE = 2**62
 _Ids = npt.NDArray[np.int32]
 
 
-def matched_negatives(
+def hard_negatives(
     by: str,
     positives: Sequence[IntArray],
     counts: IntArray,

@@ -1,4 +1,4 @@
-"""Pairs of nodes that are worth a look, found without looking at all of them."""
+"""Candidate pairs for missing links, found without looking at all pairs."""
 
 from __future__ import annotations
 

@@ -11,8 +11,8 @@ from conftest import adjacency_of
 from psgnn.errors import InputError
 from psgnn.scoring import score_pairs
 from psgnn.tasks import LinkPrediction
-from psgnn.tasks import _matching as matching
-from psgnn.tasks._matching import matched_negatives
+from psgnn.tasks import _hard_negatives as module
+from psgnn.tasks._hard_negatives import hard_negatives
 from psgnn.tasks._metrics import roc_auc
 from test_tasks import SEEDS, adjacency_edges, assert_no_leak, data_of, graph_lists, splits_of
 
@@ -102,9 +102,7 @@ def test_distances_of_negatives_are_those_of_positives_in_the_visible_graph(grap
 
 def single_negative(by, positive, visible, full, seed):
     graphs = adjacency_of(visible), adjacency_of(full)
-    *_, pair = matched_negatives(
-        by, [positive] * 3, np.array([0, 0, 1]), *graphs, np.random.default_rng(seed)
-    )
+    *_, pair = hard_negatives(by, [positive] * 3, np.array([0, 0, 1]), *graphs, np.random.default_rng(seed))
     return pair[:, 0].tolist()
 
 
@@ -196,8 +194,8 @@ def test_distance_matching_takes_the_shortest_path_away(power_law):
 
 
 def test_few_sources_stand_for_all(power_law, monkeypatch):
-    monkeypatch.setattr(matching, "SEARCH_STEPS", 0)
-    monkeypatch.setattr(matching, "MIN_SOURCES", 40)
+    monkeypatch.setattr(module, "SEARCH_STEPS", 0)
+    monkeypatch.setattr(module, "MIN_SOURCES", 40)
     task = LinkPrediction(power_law, negatives="distance")
     assert_no_leak(task, [power_law])
     negatives = ends_of(task.test, 0)
