@@ -15,13 +15,13 @@ from typing import Any, TypeVar
 import numpy as np
 import numpy.typing as npt
 import torch
-from numba import njit
 
 from psgnn.console import Bar
 from psgnn.datasets import load_dataset
 from psgnn.distances import hop_columns
 from psgnn.graph._graph import Adjacency, IntArray
 from psgnn.models import AnchorEncoder, Choice, RulePicker, TensorView, build_model, view_of
+from psgnn.kernels._compile import njit
 from psgnn.models._encoders import AnchorLayer
 from psgnn.tasks import LinkPrediction
 from psgnn.training import fit

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
 
 from psgnn.distances._engine import distance_sums, num_threads, run_threads
 from psgnn.errors import InputError
 from psgnn.graph._graph import Adjacency
 from psgnn.kernels._bfs import NO_CUTOFF, queue_bfs
+from psgnn.kernels._compile import njit
 
 Scores = npt.NDArray[np.float64]
 

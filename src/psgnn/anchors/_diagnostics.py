@@ -7,13 +7,13 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
 
 from psgnn.anchors._greedy import refine
 from psgnn.console import html_table
 from psgnn.distances._engine import check_nodes, hop_columns
 from psgnn.errors import InputError
 from psgnn.graph._graph import Adjacency, Graph, IntArray, as_graph, to_numpy
+from psgnn.kernels._compile import njit
 
 SHARES = ("coverage", "overlap", "resolving")
 

@@ -6,11 +6,11 @@ import heapq
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
 
 from psgnn.distances._engine import hop_columns
 from psgnn.graph._graph import Adjacency, IntArray
 from psgnn.kernels._bfs import LANES
+from psgnn.kernels._compile import njit
 from psgnn.kernels._llvm import STRIDE, prefetch
 
 # Up to this many nodes every node is a candidate in every step; beyond it, a sample is.

@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
+
+from psgnn.kernels._compile import njit
 
 Network = npt.NDArray[np.int8]
 

@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
 
 from psgnn.distances._engine import num_threads, run_threads
 from psgnn.errors import InputError
 from psgnn.graph._graph import Adjacency, IntArray
+from psgnn.kernels._compile import njit
 from psgnn.kernels._llvm import AHEAD, LINE, WRITTEN, add, add_rows, given, prefetch
 
 Floats = npt.NDArray[np.float32]

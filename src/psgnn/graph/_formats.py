@@ -17,12 +17,12 @@ import numpy.typing as npt
 import polars as pl
 import scipy.io
 import scipy.sparse
-from numba import njit
 
 from psgnn.errors import InputError
 from psgnn.graph._graph import MAX_NODES, IntArray
 from psgnn.graph._headers import Columns
 from psgnn.graph._tables import Records, Table, decoded, decoding, read_bytes, read_table, tidied
+from psgnn.kernels._compile import njit
 from psgnn.memory import need_room, physical_memory
 
 MATRIX_KEYS = ("net", "A", "adj", "adjacency", "network", "graph", "G", "W", "Problem")

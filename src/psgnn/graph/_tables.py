@@ -29,7 +29,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import polars as pl
-from numba import njit
 
 from psgnn.errors import InputError
 from psgnn.graph._headers import (
@@ -41,6 +40,7 @@ from psgnn.graph._headers import (
     named_pair,
     weight_column,
 )
+from psgnn.kernels._compile import njit
 from psgnn.memory import memory_cap, need_room
 
 log = logging.getLogger("psgnn")

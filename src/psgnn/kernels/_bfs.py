@@ -14,8 +14,8 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
 
+from psgnn.kernels._compile import njit
 from psgnn.kernels._llvm import AHEAD, STRIDE, count_ones, prefetch, trailing_zeros
 
 LANES = 64  # searches in one machine word

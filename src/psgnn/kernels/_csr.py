@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
 
+from psgnn.kernels._compile import njit
 from psgnn.kernels._llvm import AHEAD, STRIDE, prefetch
 
 Csr = tuple[npt.NDArray[np.int64], npt.NDArray[np.int32]]

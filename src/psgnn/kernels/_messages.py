@@ -20,8 +20,8 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
 
+from psgnn.kernels._compile import njit
 from psgnn.kernels._llvm import LINE, add, given, prefetch
 
 Floats = npt.NDArray[Any]

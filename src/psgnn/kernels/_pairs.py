@@ -6,8 +6,8 @@ import threading
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
 
+from psgnn.kernels._compile import njit
 from psgnn.kernels._llvm import AHEAD, STRIDE, prefetch
 
 Ids = npt.NDArray[np.int64]

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
+
+from psgnn.kernels._compile import njit
 
 IntArray = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float32]

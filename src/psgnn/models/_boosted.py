@@ -8,7 +8,6 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 import torch
-from numba import njit
 from torch import nn
 
 from psgnn.anchors._rules import anchor_counts, batch_anchors
@@ -16,6 +15,7 @@ from psgnn.distances._oracle import DistanceOracle
 from psgnn.graph._graph import GraphBatch, IntArray
 from psgnn.models._choices import Choice
 from psgnn.models._view import TensorView
+from psgnn.kernels._compile import njit
 
 Floats = npt.NDArray[np.float64]
 APART, NEAR = 5, 4  # cells of the hop difference, and of the distance of the nearer node

@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import torch
-from numba import njit
 
 from psgnn.distances._engine import run_threads
 from psgnn.errors import InputError
 from psgnn.graph._graph import Adjacency
+from psgnn.kernels._compile import njit
 from psgnn.kernels._llvm import WRITTEN, add, given
 from psgnn.models._messages import row_blocks
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
 
 from psgnn.distances._propagation import in_parts
 from psgnn.graph._graph import Adjacency, GraphBatch
+from psgnn.kernels._compile import njit
 from psgnn.kernels._llvm import AHEAD, prefetch
 from psgnn.kernels._pairs import triangles
 

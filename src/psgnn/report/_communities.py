@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
 from scipy.sparse import coo_array, csr_array
 
 from psgnn.graph._graph import Adjacency, IntArray
+from psgnn.kernels._compile import njit
 
 MOST_LEVELS = 12
 MOST_PASSES = 20

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
 
 from psgnn.graph._graph import Adjacency, IntArray
+from psgnn.kernels._compile import njit
 from psgnn.report._layout import pivot_layout
 
 MOST_SPRUNG_NODES = 3000  # a step compares all pairs

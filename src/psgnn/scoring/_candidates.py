@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
 
 from psgnn.distances._engine import num_threads, run_threads
 from psgnn.distances._propagation import Floats
 from psgnn.graph._graph import Adjacency, GraphBatch, IntArray
+from psgnn.kernels._compile import njit
 
 MOST_STEPS = 5000  # that the walks from one node may take, for each of their lengths
 LEAF = 96  # nodes that are compared with one another at the end of a tree

@@ -10,10 +10,10 @@ from collections.abc import Sequence
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
 
 from psgnn.graph._graph import Adjacency, IntArray
 from psgnn.graph._sampling import NonEdges, distinct_integers, pair_code
+from psgnn.kernels._compile import njit
 
 TRIES = 8  # random nodes looked at before all of a run are
 # With "distance", the kept ends of a split's models are so few that searching from all of them follows no more

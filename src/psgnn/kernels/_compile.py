@@ -1,0 +1,92 @@
+"""Compile kernels with numba and keep them in a folder that can be written.
+
+numba keeps a kernel beside its source or below HOME. Where it can write to neither, as in a read-only container, its
+own ``njit(cache=True)`` fails at import. All kernels of psgnn are compiled by the `njit` of this module instead.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import numba
+
+BESIDE_SOURCE = ""  # numba's own default
+
+
+def njit(*, cache: bool = False, **options: Any) -> Callable[[Callable[..., Any]], Any]:
+    """Compile a function as ``numba.njit`` does; with ``cache``, keep it on disk where that is possible."""
+
+    def decorate(function: Callable[..., Any]) -> Any:
+        kernel = numba.njit(**options)(function)
+        if cache and hasattr(kernel, "enable_caching"):  # a plain function under NUMBA_DISABLE_JIT
+            folder = _cache_folder(Path(function.__code__.co_filename).parent, numba.config.CACHE_DIR)
+            if folder is not None:
+                _keep(kernel, folder)
+        return kernel
+
+    return decorate
+
+
+def _keep(kernel: Any, folder: str) -> None:
+    """Keep the kernel in the folder. Functions of other packages stay where numba puts them."""
+    chosen = numba.config.CACHE_DIR
+    numba.config.CACHE_DIR = folder
+    try:
+        with suppress(RuntimeError):  # there is no source, or the folder has just become read-only
+            kernel.enable_caching()
+    finally:
+        numba.config.CACHE_DIR = chosen
+
+
+@lru_cache
+def _cache_folder(source: Path, chosen: str) -> str | None:
+    """The first folder for kernels of a source folder that can be written, or None."""
+    if chosen and _is_writable(Path(chosen)):
+        return chosen
+    if _is_writable(source / "__pycache__"):
+        return BESIDE_SOURCE
+    return next((str(folder) for folder in _other_folders() if _is_writable(folder)), None)
+
+
+def _other_folders() -> Iterator[Path]:
+    """The user's cache folder, as for datasets, then a private temporary one."""
+    with suppress(RuntimeError):  # there is no home
+        base = os.environ.get("PSGNN_CACHE")
+        yield (Path(base) if base else _user_cache() / "psgnn") / "kernels"
+    with suppress(OSError):
+        folder = Path(tempfile.gettempdir()) / f"psgnn-kernels-{_user()}"
+        folder.mkdir(mode=0o700, exist_ok=True)
+        if _is_private(folder):
+            yield folder
+
+
+def _user_cache() -> Path:
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+
+
+def _user() -> str:
+    return str(os.getuid()) if hasattr(os, "getuid") else "user"  # Windows has a temporary folder per user
+
+
+def _is_private(folder: Path) -> bool:
+    """Whether nobody else can put compiled code there, which would be run."""
+    if not hasattr(os, "getuid"):
+        return True
+    status = folder.lstat()
+    return status.st_uid == os.getuid() and not status.st_mode & 0o022 and not folder.is_symlink()
+
+
+def _is_writable(folder: Path) -> bool:
+    """Try it: permissions say nothing about a read-only disk."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        tempfile.TemporaryFile(dir=folder).close()
+    except OSError:
+        return False
+    return True
