@@ -27,6 +27,9 @@ LAB_COMMANDS = [command.name for command in commands.app.registered_commands]
 # Tests run side by side, one a core; more threads in each would only wait for one another.
 torch.set_num_threads(1)
 
+# Whether a kernel is compiled depends on what ran before; tests of notes must not.
+logging.getLogger("psgnn.kernels").setLevel(logging.WARNING)
+
 hypothesis.settings.register_profile("psgnn", deadline=None, derandomize=True, max_examples=50)
 hypothesis.settings.load_profile("psgnn")
 

@@ -93,7 +93,7 @@ class Bar:
 
 
 class _WaitingNotes(logging.Handler):
-    """Keeps notes until the command has got far enough; a warning does not wait."""
+    """Keeps notes until the command has got far enough; a warning or a record marked ``at_once`` does not wait."""
 
     def __init__(self, stream: logging.Handler) -> None:
         super().__init__()
@@ -101,6 +101,9 @@ class _WaitingNotes(logging.Handler):
         self.records: list[logging.LogRecord] = []
 
     def emit(self, record: logging.LogRecord) -> None:
+        if getattr(record, "at_once", False):
+            self.stream.handle(record)
+            return
         self.records.append(record)
         if record.levelno >= logging.WARNING:
             self.pass_on()

@@ -6,6 +6,7 @@ own ``njit(cache=True)`` fails at import. All kernels of psgnn are compiled by t
 
 from __future__ import annotations
 
+import logging
 import os
 import tempfile
 from collections.abc import Callable, Iterator
@@ -15,8 +16,37 @@ from pathlib import Path
 from typing import Any
 
 import numba
+from numba.core import event
+
+log = logging.getLogger("psgnn.kernels")
 
 BESIDE_SOURCE = ""  # numba's own default
+
+
+class _Report(event.Listener):  # type: ignore[misc]  # numba has no types
+    """Log that kernels are compiled, when the first one of the process is. A command waits for them for seconds."""
+
+    is_kept = True
+    _said = False
+
+    def on_start(self, compilation: Any) -> None:
+        module = compilation.data["dispatcher"].py_func.__module__
+        if self._said or not module.startswith("psgnn"):
+            return
+        self._said = True
+        text = "compiling kernels, once ..."
+        if not self.is_kept:
+            text = (
+                "compiling kernels; they cannot be kept, set NUMBA_CACHE_DIR to a folder that can be written"
+            )
+        log.info(text, extra={"at_once": True})
+
+    def on_end(self, compilation: Any) -> None:
+        pass
+
+
+_report = _Report()
+event.register("numba:compile", _report)
 
 
 def njit(*, cache: bool = False, **options: Any) -> Callable[[Callable[..., Any]], Any]:
@@ -28,6 +58,7 @@ def njit(*, cache: bool = False, **options: Any) -> Callable[[Callable[..., Any]
             folder = _cache_folder(Path(function.__code__.co_filename).parent, numba.config.CACHE_DIR)
             if folder is not None:
                 _keep(kernel, folder)
+            _report.is_kept &= folder is not None
         return kernel
 
     return decorate
