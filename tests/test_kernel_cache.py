@@ -38,6 +38,7 @@ class Container:
     ) -> subprocess.CompletedProcess[str]:
         """Run ``psgnn anchors``; as root, without the right to write where permissions forbid it."""
         kept = {name: value for name, value in os.environ.items() if name not in FOLDERS}
+        kept["PYTHONWARNINGS"] = "ignore"  # of other packages, on import
         paths = {"PYTHONPATH": self.site, "HOME": self.home, "TMPDIR": self.temporary}
         drop = ["setpriv", "--bounding-set=-dac_override,-dac_read_search"] if os.getuid() == 0 else []
         arguments = [*options[:1], "anchors", "g.csv"] if code != MAIN else ["anchors", "g.csv", *options]
