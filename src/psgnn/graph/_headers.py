@@ -86,6 +86,11 @@ def named_pair(header: Sequence[str], edges: bool) -> tuple[int, int] | None:
     return None
 
 
+def first_pair(header: Sequence[str]) -> tuple[int, int]:
+    """The first two columns; those after it if the first has no name, as an index that pandas wrote."""
+    return (1, 2) if len(header) > 2 and not header[0] and header[1] and header[2] else (0, 1)
+
+
 def chosen_pair(header: Sequence[str], columns: Columns) -> tuple[int, int] | None:
     """The columns that were asked for by name, or by number from 1 on; None where one is not there."""
     names = [_plain(name) for name in header]
@@ -103,12 +108,14 @@ def chosen_pair(header: Sequence[str], columns: Columns) -> tuple[int, int] | No
 
 
 def weight_column(header: Sequence[str], sample: list[list[str]], pair: tuple[int, int]) -> int | None:
-    """The column that is named so, or a numeric third one."""
+    """The column that is named so, or a numeric one after the first two."""
     for i, name in enumerate(header):
         if _plain(name) in WEIGHT_NAMES and i not in pair:
             return i
-    numeric = [len(record) > 2 and is_number(record[2]) for record in sample]
-    return 2 if pair == (0, 1) and any(numeric) and 2 * sum(numeric) >= len(numeric) else None
+    third = pair[1] + 1
+    numeric = [len(record) > third and is_number(record[third]) for record in sample]
+    is_third = pair == first_pair(header) and any(numeric) and 2 * sum(numeric) >= len(numeric)
+    return third if is_third else None
 
 
 def all_numbers(records: list[list[str]], columns: Collection[int]) -> bool:

@@ -8,7 +8,8 @@ The first record of a ``.csv`` or ``.tsv`` file is a header unless it looks like
 is named there again, or it has numbers where they have numbers. In other text it is a header only if the records
 below have numbers where it has text. A file of pairs or labels has a header if its first record names no node of the
 graph. ``header=True`` or ``False`` decides instead.
-A header may put the two columns anywhere; without known names they are the first two.
+A header may put the two columns anywhere; without known names they are the first two, or the two after an index, which
+is a first column without a name.
 """
 
 from __future__ import annotations
@@ -19,12 +20,11 @@ import io
 import logging
 import re
 import stat
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -36,6 +36,7 @@ from psgnn.graph._headers import (
     Guess,
     all_numbers,
     chosen_pair,
+    first_pair,
     guess_header,
     named_pair,
     weight_column,
@@ -53,6 +54,8 @@ SAMPLE_RECORDS = 100
 ROW_BYTES = {True: 180, False: 270}  # what reading takes for a row, as measured; of integers, of names
 ENOUGH_RECORDS = 10  # to tell a header by its names, which no record shares
 LEADING_COMMENTS = re.compile(rb"(?:[ \t]*(?:[#%][^\n]*)?\n)*")
+COMMENT_OR_BLANK = re.compile(rb"\n[#%\n]")
+QUOTED_OR_COMMENT = re.compile(rb'^[#%][^\n]*|(?<![^\n\t ,;])"[^"]*(?:""[^"]*)*"', re.MULTILINE)
 PLUS, ZERO, NINE = b"+09"
 BEFORE_FIELD = tuple(b'\n\t ,;"')
 SEVERAL_NUMBERS = re.compile(r"\s*[-+.\d]+[\s;]+[-+.\d]")
@@ -153,6 +156,33 @@ def read_bytes(path: Path) -> bytes:
 # Text
 
 
+class CsvReader:
+    """Like ``csv.reader``; a comment is an empty record. Inside a quoted field a line is never a comment."""
+
+    def __init__(self, lines: Iterable[str], separator: str, *, strict: bool = False) -> None:
+        self._lines = lines
+        self._at_record = True
+        self._reader = csv.reader(self._uncommented(), delimiter=separator, strict=strict)
+
+    @property
+    def line_num(self) -> int:
+        """The number of lines read."""
+        return self._reader.line_num
+
+    def __iter__(self) -> Iterator[list[str]]:
+        return self
+
+    def __next__(self) -> list[str]:
+        self._at_record = True
+        return next(self._reader)
+
+    def _uncommented(self) -> Iterator[str]:
+        for line in self._lines:
+            is_comment = self._at_record and line[0] in "#%"
+            self._at_record = False  # until the next record is asked for
+            yield "\n" if is_comment else line
+
+
 @dataclass(frozen=True)
 class Records:
     """The records of a text file: the lines of ``text[start:]``, split at ``separator``."""
@@ -164,9 +194,9 @@ class Records:
 
     def sample(self) -> list[list[str]]:
         """The fields of the first records."""
-        lines = (line + "\n" for line in _sample_lines(self.text, self.start))
-        records = csv.reader(lines, delimiter=self.separator)
-        return [[field.strip() for field in record] for record in records if record]
+        lines = (line + "\n" for line in _first_lines(self.text, self.start))
+        records = islice(filter(None, CsvReader(lines, self.separator)), SAMPLE_RECORDS)
+        return [[field.strip() for field in record] for record in records]
 
     def below_first(self) -> Records:
         """The records without the first, which may have several lines."""
@@ -186,7 +216,7 @@ class Records:
         columns = [*pair] if weight is None else [*pair, weight]
         need_room(self.text.count(b"\n") * ROW_BYTES[integers])
         frame = None
-        if integers:
+        if integers and not self._has_signs_in_quotes():
             with suppress(pl.exceptions.PolarsError):
                 frame = self._frame(dict(zip(columns, (pl.Int64, pl.Int64, pl.Float64), strict=False)))
         if frame is None or any(frame.null_count().row(0)):
@@ -216,15 +246,22 @@ class Records:
 
     def _frame_of_strings(self, columns: Sequence[int]) -> pl.DataFrame:
         """The asked columns as they stand; a field that is not there is null."""
-        try:
-            return self._frame(dict.fromkeys(columns, pl.String))
-        except pl.exceptions.PolarsError:
+        if not self._has_signs_in_quotes():
             # polars takes a quote inside a field (5" disk) for an unbalanced one; the csv module does not.
-            records = self._quoted_records()
+            with suppress(pl.exceptions.PolarsError):
+                return self._frame(dict.fromkeys(columns, pl.String))
+        records = self._quoted_records()
         fields = {str(i): [record[i] if i < len(record) else None for record in records] for i in columns}
         return pl.DataFrame(fields, schema=dict.fromkeys(fields, pl.String)).select(
             pl.all().str.strip_chars()
         )
+
+    def _has_signs_in_quotes(self) -> bool:
+        """Whether a line inside a quoted field is blank or looks like a comment, which `_frame` would change."""
+        if b'"' not in self.text or not COMMENT_OR_BLANK.search(self.text, self.start):
+            return False
+        parts = QUOTED_OR_COMMENT.finditer(self.text, self.start)  # quotes in comments do not count
+        return any(COMMENT_OR_BLANK.search(self.text, *part.span()) for part in parts)
 
     def _quoted_records(self) -> list[list[str]]:
         reader = self._reader(strict=True)
@@ -238,10 +275,9 @@ class Records:
             raise InputError(f"{self.path}, line {line}: {error}; check the quotes") from None
         return [record for record in records if record]
 
-    def _reader(self, *, strict: bool) -> Any:
+    def _reader(self, *, strict: bool) -> CsvReader:
         lines = io.StringIO(self.text[self.start :].decode(), newline="\n")
-        uncommented = ("\n" if line[0] in "#%" else line for line in lines)
-        return csv.reader(uncommented, delimiter=self.separator, strict=strict)
+        return CsvReader(lines, self.separator, strict=strict)
 
     def where(self, row: int) -> str:
         """The line number, counted over the whole file, and the text of a record."""
@@ -276,7 +312,7 @@ def _read_text(
         raise InputError(f"{path} has no lines other than comments")
 
     asked = None if columns is None else _asked_pair(path, sample[0], columns)
-    pair = asked or named_pair(sample[0], edges) or (0, 1)
+    pair = asked or named_pair(sample[0], edges) or first_pair(sample[0])
     nodes = pair if both_nodes else pair[:1]
     by_name = not all(column.isdecimal() for column in columns or ())
     if by_name and header is False:
@@ -310,7 +346,12 @@ def _columns_of(
     if has_header:
         header, sample = sample[0], sample[1:]
         records = records.below_first()
-    pair = asked or named_pair(header, edges) or (0, 1)
+    pair = asked or named_pair(header, edges) or first_pair(header)
+    if not asked and not named_pair(header, edges) and pair != (0, 1):
+        log.info(
+            "%s: the first column has no name and was taken for an index; columns 2 (%s) and 3 (%s) are read%s",
+            records.path, *header[1:3], ", --columns chooses others" if edges else "",
+        )  # fmt: skip
     weight = weight_column(header, sample, pair) if edges else None
     content = np.frombuffer(records.text, np.uint8)[records.start :]
     integers = edges and all_numbers(sample, pair) and not _has_padding(content)
@@ -410,11 +451,14 @@ def _first_record(text: bytes, start: int = 0) -> int:
     return match.end() if match else start
 
 
-def _sample_lines(text: bytes, start: int = 0) -> list[str]:
+def _first_lines(text: bytes, start: int = 0) -> list[str]:
     start = _first_record(text, start)
-    # The last line may be cut, unless it is the only one.
     lines = text[start : start + SAMPLE_BYTES].decode(errors="ignore").split("\n")
-    kept = (line for line in lines[: max(1, len(lines) - 1)] if line.strip() and line.lstrip()[0] not in "#%")
+    return lines[: max(1, len(lines) - 1)]  # the last may be cut, unless it is the only one
+
+
+def _sample_lines(text: bytes) -> list[str]:
+    kept = (line for line in _first_lines(text) if line.strip() and line.lstrip()[0] not in "#%")
     return list(islice(kept, SAMPLE_RECORDS))
 
 
