@@ -20,8 +20,8 @@ from psgnn.console import Bar
 from psgnn.datasets import load_dataset
 from psgnn.distances import hop_columns
 from psgnn.graph._graph import Adjacency, IntArray
-from psgnn.models import AnchorEncoder, Choice, RulePicker, TensorView, build_model, view_of
 from psgnn.kernels._compile import njit
+from psgnn.models import AnchorEncoder, Choice, RulePicker, TensorView, build_model, view_of
 from psgnn.models._encoders import AnchorLayer
 from psgnn.tasks import LinkPrediction
 from psgnn.training import fit

@@ -17,9 +17,9 @@ from far_device import FAR, Far, FarDevice
 from psgnn.errors import InputError
 from psgnn.models import MODELS, build_model
 from psgnn.models._team import Team
+from psgnn.scoring._search import top_links
 from psgnn.tasks import LinkPrediction
 from psgnn.training import fit
-from psgnn.scoring._search import top_links
 from psgnn.training._compare import compare
 from psgnn.training._devices import pick_device
 

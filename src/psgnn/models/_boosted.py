@@ -13,9 +13,9 @@ from torch import nn
 from psgnn.anchors._rules import anchor_counts, batch_anchors
 from psgnn.distances._oracle import DistanceOracle
 from psgnn.graph._graph import GraphBatch, IntArray
+from psgnn.kernels._compile import njit
 from psgnn.models._choices import Choice
 from psgnn.models._view import TensorView
-from psgnn.kernels._compile import njit
 
 Floats = npt.NDArray[np.float64]
 APART, NEAR = 5, 4  # cells of the hop difference, and of the distance of the nearer node

@@ -52,7 +52,7 @@ HEAT = 4.0  # how much the leading eigenvectors count more than the others
 class PositionEmbedding(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     r"""Vectors ``[N, d]`` that say where the nodes of a graph are, seen from its anchors. Nothing is trained.
 
-    A graph is a `Graph`, a networkx graph, a SciPy sparse matrix, a PyG ``Data``, edges ``[2, E]`` (tensor or array), or
+    A graph is a `Graph`, a networkx graph, a SciPy sparse matrix, a PyG ``Data``, edges ``[2, E]`` (any array), or
     the path of a file that `psgnn.read_graph` reads. Rows are in the order of its nodes.
 
     Every part of a position weighs the same: a column of the channels of a part (standardised over nodes and anchors)
