@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from psgnn.console import Bar
-from psgnn.errors import MissingExtraError
+from psgnn.errors import InputError
 from psgnn_lab.estimate import as_time
 from psgnn_lab.manifest import Manifest
 from psgnn_lab.plan import Run
@@ -62,7 +62,7 @@ def search_all(
     except ModuleNotFoundError as error:
         if error.name != "optuna":
             raise
-        raise MissingExtraError("Optuna", "search", "a hyperparameter search") from None
+        raise InputError("a hyperparameter search needs Optuna: pip install optuna") from None
     if storage is None:
         path = (manifest.folder / "search" / f"{manifest.name}.db").resolve()
         path.parent.mkdir(exist_ok=True)

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Any, NoReturn
 
 from psgnn.console import shown
-from psgnn.errors import PsgnnError
+from psgnn.errors import PsgnnError, missing_extra
 
 
 def fail(message: str, code: int = 2) -> NoReturn:
@@ -42,6 +42,11 @@ def run_app(app: Callable[..., Any], name: str = "psgnn") -> NoReturn:
         if error.errno not in (errno.ENOSPC, errno.EDQUOT, errno.EACCES, errno.EROFS):
             raise
         fail(f"{error.strerror}: {error.filename or 'output'}; free some space or choose another path")
+    except ModuleNotFoundError as error:
+        extra = missing_extra(error, " ".join([name, *sys.argv[1:2]]))
+        if extra is None:
+            raise
+        fail(str(extra))
     except Exception as error:
         # typer raises usage errors as those of its own copy of click.
         if hasattr(error, "format_message"):

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from psgnn.distances._engine import num_threads, run_threads
+from psgnn.distances._engine import STEPS_WORTH_A_THREAD, num_threads, run_threads
 from psgnn.errors import InputError
 from psgnn.graph._graph import Adjacency, IntArray
 from psgnn.kernels._compile import njit
@@ -145,12 +145,16 @@ def smooth(
 
 def in_parts(adjacency: Adjacency, width: int, kernel: Callable[..., None], *arguments: Any) -> None:
     """Let all cores do some rows each of a kernel over rows ``first:last`` of the graph."""
-    bounds = np.linspace(0, adjacency.num_nodes, num_threads() + 1).astype(np.int64)
+    count, pieces = adjacency.num_nodes, num_threads()
 
     def rows(piece: int) -> None:
-        kernel(adjacency.indptr, adjacency.indices, *arguments, bounds[piece], bounds[piece + 1])
+        bounds = (np.int64(count * place // pieces) for place in (piece, piece + 1))
+        kernel(adjacency.indptr, adjacency.indices, *arguments, *bounds)
 
-    run_threads(rows, range(bounds.size - 1), adjacency.indices.size * width / 4)
+    steps = adjacency.indices.size * width / 4
+    if steps < STEPS_WORTH_A_THREAD:
+        pieces = 1
+    run_threads(rows, range(pieces), steps)
 
 
 def indicator(num_nodes: int, nodes: IntArray, starts: IntArray) -> Floats:

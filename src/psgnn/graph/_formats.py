@@ -15,8 +15,7 @@ from xml.parsers import expat
 import numpy as np
 import numpy.typing as npt
 import polars as pl
-import scipy.io
-import scipy.sparse
+import scipy  # its parts load when they are used
 
 from psgnn.errors import InputError
 from psgnn.graph._graph import MAX_NODES, IntArray

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 import polars as pl
-import scipy.sparse
+import scipy  # its parts load when they are used
 
 from psgnn.errors import InputError
 from psgnn.graph._formats import Edges, as_integers, from_edge_index, from_matrix, number, read_edges
@@ -32,7 +32,6 @@ from psgnn.kernels._csr import bucket_edges, drop_repeats, transpose
 
 if TYPE_CHECKING:
     import networkx
-    from torch_geometric.data import Data
 
 __all__ = [
     "Reading",
@@ -45,6 +44,7 @@ __all__ = [
     "write_table",
 ]
 
+PygData: TypeAlias = Any  # torch_geometric.data.Data, which the core does not import
 PathLike: TypeAlias = "str | os.PathLike[str]"
 TEMPORARY = ".psgnn-"  # how files begin that are not written to their end
 MOST_NAMED = 5  # columns that were left out
@@ -81,7 +81,7 @@ class Reading:
 
 
 def read_graph(
-    source: PathLike | Graph | networkx.Graph | scipy.sparse.sparray | scipy.sparse.spmatrix | Data,
+    source: PathLike | Graph | networkx.Graph | scipy.sparse.sparray | scipy.sparse.spmatrix | PygData,
     columns: Columns | None = None,
     header: bool | None = None,
 ) -> Graph:
@@ -179,7 +179,7 @@ def _from_networkx(graph: networkx.Graph) -> Edges:
     )
 
 
-def _from_data(data: Data) -> Edges:
+def _from_data(data: PygData) -> Edges:
     if data.edge_index is None:
         raise InputError("the Data has no edge_index; at least one edge is needed")
     with warnings.catch_warnings():

@@ -13,6 +13,7 @@ from psgnn.kernels._llvm import AHEAD, STRIDE, prefetch
 Ids = npt.NDArray[np.int64]
 Neighbours = npt.NDArray[np.int32]
 Scores = npt.NDArray[np.float64]
+Table = npt.NDArray[np.float32]
 
 
 class _Scratch(threading.local):
@@ -239,6 +240,17 @@ def _local_walks(
                     weighted += 1.0 / (indptr[z + 1] - indptr[z])
             out[i, 4] += stride * walks
             out[i, 5] += stride * weighted / degree
+
+
+@njit(cache=True, nogil=True)
+def look_up(bounds: Table, table: Table, values: Table, out: Table) -> None:
+    """Replace values ``[P, S]`` by the entries ``[S, B]`` of the bins that they are in, ``bounds [S, B - 1]``."""
+    for p in range(values.shape[0]):
+        for s in range(values.shape[1]):
+            place = 0
+            for b in range(bounds.shape[1]):
+                place += bounds[s, b] < values[p, s]
+            out[p, s] = table[s, place]
 
 
 @njit(cache=True, nogil=True)

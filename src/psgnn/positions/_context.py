@@ -15,7 +15,7 @@ import numpy.typing as npt
 from psgnn.distances._propagation import Floats
 from psgnn.graph._graph import Adjacency, GraphBatch, IntArray
 from psgnn.graph._sampling import NonEdges, distinct_integers
-from psgnn.kernels._pairs import triangles
+from psgnn.kernels._pairs import look_up, triangles
 from psgnn.positions._measure import Positions, positions_of
 from psgnn.positions._statistics import pair_statistics
 from psgnn.positions._view import View
@@ -46,8 +46,7 @@ class Ratios:
     def __call__(self, statistics: Floats) -> Floats:
         """The ratios of pairs with these statistics ``[P, S]``, ``[P, S]``."""
         found = np.empty_like(statistics)
-        for i, (bounds, table) in enumerate(zip(self.bounds, self.table, strict=True)):
-            found[:, i] = table[np.searchsorted(bounds, statistics[:, i])]
+        look_up(self.bounds, self.table, statistics, found)
         return found
 
 
@@ -163,7 +162,8 @@ def _ratios(links: Floats, others: Floats) -> Ratios:
     """Smoothed log ratios of the shares of links and of others in bins that hold as many of both together."""
     shares = np.arange(1, BINS) / BINS
     some = others[:: max(others.shape[0] // max(links.shape[0], 1), 1)]
-    bounds = np.quantile(np.concatenate([links, some]), shares, axis=0).T.astype(np.float32)
+    quantiles = np.quantile(np.concatenate([links, some]), shares, axis=0)
+    bounds = np.ascontiguousarray(quantiles.T, np.float32)
     table = np.empty((bounds.shape[0], BINS), np.float32)
     for i, edges in enumerate(bounds):
         counts = [np.bincount(np.searchsorted(edges, part[:, i]), minlength=BINS) for part in (links, others)]

@@ -21,7 +21,7 @@ from sklearn.utils.validation import check_is_fitted
 from psgnn.anchors import select_anchors
 from psgnn.errors import InputError, unknown_name
 from psgnn.graph._graph import Graph, GraphBatch, IntArray, to_numpy
-from psgnn.graph._read import read_graph
+from psgnn.graph._read import PygData, read_graph
 from psgnn.positions._measure import DIFFUSION_STEPS, RESTARTS, Parts, measure_channels
 from psgnn.positions._spectral import anchor_basis
 from psgnn.positions._view import View
@@ -31,10 +31,9 @@ if TYPE_CHECKING:
 
     import networkx
     import scipy.sparse
-    from torch_geometric.data import Data
 
 GraphLike: TypeAlias = (
-    "Graph | networkx.Graph | scipy.sparse.sparray | scipy.sparse.spmatrix | Data | npt.NDArray[Any] | str "
+    "Graph | networkx.Graph | scipy.sparse.sparray | scipy.sparse.spmatrix | PygData | npt.NDArray[Any] | str "
     "| os.PathLike[str]"
 )
 Floats = npt.NDArray[np.float32]

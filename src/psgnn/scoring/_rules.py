@@ -10,8 +10,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy.sparse import csr_array
-from scipy.sparse.linalg import LinearOperator, eigsh
+import scipy  # its parts load when they are used
 
 from psgnn.anchors._greedy import farthest_first
 from psgnn.anchors._rules import anchor_count
@@ -98,7 +97,7 @@ def spectral_embedding(adjacency: Adjacency, dimensions: int, seed: int = 0) -> 
     num_nodes = adjacency.num_nodes
     tau = 0.1 * max(adjacency.degrees.mean(), 1e-9)
     scale = 1 / np.sqrt(adjacency.degrees + tau)
-    matrix = csr_array(
+    matrix = scipy.sparse.csr_array(
         (np.ones(adjacency.indices.size), adjacency.indices, adjacency.indptr), shape=(num_nodes, num_nodes)
     )
     if num_nodes <= DENSE_NODES:
@@ -110,9 +109,11 @@ def spectral_embedding(adjacency: Adjacency, dimensions: int, seed: int = 0) -> 
             y = scale * x.ravel()
             return scale * (matrix @ y + tau / num_nodes * y.sum())
 
-        operator = LinearOperator((num_nodes, num_nodes), matvec=multiply, dtype=np.float64)
+        operator = scipy.sparse.linalg.LinearOperator(
+            (num_nodes, num_nodes), matvec=multiply, dtype=np.float64
+        )
         start = np.random.default_rng(seed).random(num_nodes)
-        values, vectors = eigsh(operator, k=dimensions, which="LA", v0=start, tol=1e-4)
+        values, vectors = scipy.sparse.linalg.eigsh(operator, k=dimensions, which="LA", v0=start, tol=1e-4)
     leading = np.argsort(-values)[:dimensions]
     return np.asarray(vectors[:, leading] * values[leading])
 
