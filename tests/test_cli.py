@@ -144,7 +144,7 @@ def test_compare_takes_peers_negatives_and_a_first_seed(run: Run, edges: Path) -
 
 
 def test_compare_ablates(run: Run, edges: Path) -> None:
-    from psgnn.models._config import ABLATIONS
+    from psgnn.models._presets import ABLATIONS
 
     code, out, err = run("compare", edges, "--ablate", "--seeds", 1, "--epochs", 2, "--json")
     assert code == 0, err

@@ -14,7 +14,7 @@ from torch_geometric.data import Data
 from conftest import Run, data_of
 from psgnn.errors import InputError
 from psgnn.models import MODELS, build_model
-from psgnn.models._config import ABLATIONS
+from psgnn.models._presets import ABLATIONS
 from psgnn.scoring import HEURISTICS, score_pairs
 from psgnn.tasks import LinkPrediction, OfficialLinks, PairClassification
 from psgnn.tasks._metrics import evaluate

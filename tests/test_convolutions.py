@@ -9,7 +9,8 @@ import torch
 from conftest import data_of
 from far_device import FAR, Far, FarDevice
 from psgnn.errors import InputError
-from psgnn.models._convolutions import CONVOLUTIONS, EXPONENT_RANGE, make_conv
+from psgnn.models._convolutions import EXPONENT_RANGE, make_conv
+from psgnn.models._presets import CONVOLUTIONS
 from psgnn.models._sparse import neighbour_sums, pair_dots, weighted_sums
 from psgnn.models._view import TensorView, view_of
 

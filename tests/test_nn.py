@@ -28,7 +28,7 @@ from psgnn.models import (
     view_of,
 )
 from psgnn.models._config import PICKERS, ModelConfig, make_config
-from psgnn.models._convolutions import CONVOLUTIONS
+from psgnn.models._presets import CONVOLUTIONS
 from psgnn.models._messages import anchor_messages, dense_messages
 from psgnn.models._pickers import spread_top_k
 from psgnn.tasks import LinkPrediction

@@ -21,7 +21,8 @@ import pytest
 from optuna.trial import TrialState
 
 from psgnn.errors import InputError
-from psgnn.models._config import MODELS, make_config
+from psgnn.models._config import make_config
+from psgnn.models._presets import MODELS
 from psgnn_lab import commands
 from psgnn_lab import runner as runner_module
 from psgnn_lab import search as search_module

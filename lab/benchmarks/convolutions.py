@@ -21,7 +21,8 @@ from output import publish
 from psgnn.datasets import load_dataset
 from psgnn.errors import PsgnnError
 from psgnn.models import TensorView, view_of
-from psgnn.models._convolutions import CONVOLUTIONS, make_conv
+from psgnn.models._convolutions import make_conv
+from psgnn.models._presets import CONVOLUTIONS
 
 WIDTH, ROUNDS = 64, 15
 DATASETS = ("communities", "email", "citeseer", "pubmed")

@@ -208,7 +208,7 @@ def _registry(group: str, preset: str) -> list[dict[str, Any]]:
     """Name, kind, title and options of every method of a registry."""
     # Registries load torch and numba, so they are opened when a plan is made and not with the manifest.
     if group == "ablations":
-        from psgnn.models._config import ABLATIONS
+        from psgnn.models._presets import ABLATIONS
 
         about = {"kind": "model", "of": "psgnn"}
         return [

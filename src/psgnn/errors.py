@@ -33,6 +33,7 @@ class MissingExtraError(PsgnnError, ImportError):
 EXTRAS = {
     "torch": "train",
     "torch_geometric": "train",
+    "pydantic": "train",
     "matplotlib": "report",
     "plotly": "report",
     "pyspark": "spark",

@@ -136,7 +136,7 @@ def load_run(
             raise InputError("--set and --columns go with --graph; a run has its own graph")
         if other is None and header is not None:
             raise InputError("--header and --no-header go with --graph; a run has its own graph")
-        from psgnn.training import load
+        from psgnn.training._results import load
 
         result = load(source)
         if other is None:

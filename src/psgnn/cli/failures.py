@@ -28,6 +28,11 @@ def run_app(app: Callable[..., Any], name: str = "psgnn") -> NoReturn:
         sys.exit(code)
     except PsgnnError as error:
         fail(str(error))
+    except ModuleNotFoundError as error:
+        extra = missing_extra(error, " ".join([name, *sys.argv[1:2]]))
+        if extra is None:
+            raise
+        fail(str(extra))
     except (KeyboardInterrupt, EOFError):
         fail("interrupted", 130)
     except BrokenPipeError:
@@ -42,11 +47,6 @@ def run_app(app: Callable[..., Any], name: str = "psgnn") -> NoReturn:
         if error.errno not in (errno.ENOSPC, errno.EDQUOT, errno.EACCES, errno.EROFS):
             raise
         fail(f"{error.strerror}: {error.filename or 'output'}; free some space or choose another path")
-    except ModuleNotFoundError as error:
-        extra = missing_extra(error, " ".join([name, *sys.argv[1:2]]))
-        if extra is None:
-            raise
-        fail(str(extra))
     except Exception as error:
         # typer raises usage errors as those of its own copy of click.
         if hasattr(error, "format_message"):

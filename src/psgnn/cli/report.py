@@ -39,7 +39,8 @@ def report_command(
     """
     from psgnn.console import print_json, set_verbosity
     from psgnn.graph._read import check_output
-    from psgnn.report import plain, summarise, write_page
+    from psgnn.report._page import write_page
+    from psgnn.report._summary import plain, summarise
 
     set_verbosity(quiet=quiet or as_json, verbose=verbose)
     if out is None and not as_json:

@@ -93,9 +93,9 @@ def train_command(
     """
     from psgnn.console import print_json, print_table, set_verbosity
     from psgnn.memory import limit_memory
-    from psgnn.models import build_model
+    from psgnn.models._models import build_model
     from psgnn.models._team import LostWorkerError, place
-    from psgnn.training import fit
+    from psgnn.training._fit import fit
     from psgnn.training._checkpoints import check_out
     from psgnn.training._compare import make_task
     from psgnn.training._runs import STATE

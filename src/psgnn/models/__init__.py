@@ -7,11 +7,12 @@ from psgnn.doors import door
 if TYPE_CHECKING:
     from psgnn.models._channels import ChannelEncoder
     from psgnn.models._choices import Choice, Measured, SetChoice
-    from psgnn.models._config import DECODERS, ESTIMATORS, MODELS, PRESETS, ModelConfig
+    from psgnn.models._config import DECODERS, ESTIMATORS, ModelConfig
     from psgnn.models._decoders import DistanceDecoder, DotDecoder, SetDecoder
     from psgnn.models._encoders import AnchorEncoder, AnchorLayer, ConvEncoder
     from psgnn.models._models import PositionModel, build_model
     from psgnn.models._pickers import RandomSets, RulePicker, ScorePicker, SequentialPicker
+    from psgnn.models._presets import MODELS, PRESETS
     from psgnn.models._subsets import KSubset
     from psgnn.models._view import TensorView, view_of
 
@@ -22,8 +23,8 @@ _MODULE_OF = {
     "SetChoice": "psgnn.models._choices",
     "DECODERS": "psgnn.models._config",
     "ESTIMATORS": "psgnn.models._config",
-    "MODELS": "psgnn.models._config",
-    "PRESETS": "psgnn.models._config",
+    "MODELS": "psgnn.models._presets",
+    "PRESETS": "psgnn.models._presets",
     "ModelConfig": "psgnn.models._config",
     "DistanceDecoder": "psgnn.models._decoders",
     "DotDecoder": "psgnn.models._decoders",

@@ -1,4 +1,4 @@
-"""What a model is made of and how it is trained, as one flat, strict record; and the presets."""
+"""What a model is made of and how it is trained, as one flat, strict record."""
 
 from __future__ import annotations
 
@@ -9,12 +9,21 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_valida
 
 from psgnn.anchors._rules import RULES
 from psgnn.errors import InputError, check_integer, unknown_name
-from psgnn.models._convolutions import CONVOLUTIONS
+from psgnn.models._presets import (
+    ANCHOR_MODELS,
+    BEST,
+    BEST_LARGE,
+    BEST_SCORER,
+    BEST_TRAINING,
+    CONVOLUTIONS,
+    MODELS,
+    PAPER_TABLE,
+    PARTS,
+    PRESETS,
+    PRETRAINED,
+)
 from psgnn.registry import ExtendedNames
 
-ANCHOR_MODELS = ("psgnn", "pgnn", "agnn")
-MODELS = (*ANCHOR_MODELS, "gcn", "sage", "gat", "gin")
-PRESETS = ("best", "paper")
 LEARNED_PICKERS = ("boosted", "random-search")
 PICKERS = ExtendedNames(("score", "sequential", *LEARNED_PICKERS, "random-sets", "none"), RULES)
 DECODERS = ("dot", "distance", "set", "context")
@@ -104,83 +113,8 @@ class ModelConfig(BaseModel):
 CHOICES: dict[str, Collection[str]] = {
     "picker": PICKERS,
     "estimator": ESTIMATORS,
-    "scorer": tuple(CONVOLUTIONS),
+    "scorer": CONVOLUTIONS,
     "decoder": DECODERS,
-}
-
-# The paper's table of optimal hyperparameters: learning rate, dropout, width, layers.
-_PAPER_TABLE: dict[str, dict[str, tuple[float, float, int, int]]] = {
-    "pair": {
-        "gcn": (0.008, 0.5, 64, 3),
-        "sage": (0.002, 0.5, 64, 3),
-        "gat": (0.004, 0.5, 64, 4),
-        "gin": (0.004, 0.6, 32, 3),
-        "pgnn": (0.001, 0.4, 128, 4),
-        "agnn": (0.001, 0.2, 64, 3),
-        "psgnn": (0.001, 0.3, 128, 4),
-    },
-    "link": {
-        "gcn": (0.008, 0.4, 64, 3),
-        "sage": (0.002, 0.6, 64, 3),
-        "gat": (0.004, 0.5, 64, 4),
-        "gin": (0.004, 0.6, 64, 3),
-        "pgnn": (0.001, 0.3, 128, 4),
-        "agnn": (0.001, 0.4, 128, 3),
-        "psgnn": (0.001, 0.3, 128, 4),
-    },
-}
-
-# What makes each model, whatever the preset.
-_PARTS: dict[str, dict[str, Any]] = {
-    "psgnn": {"picker": "score"},
-    "pgnn": {"picker": "random-sets", "anchor": "multiply", "normalize": True},
-    "agnn": {"picker": "degree", "anchor": "multiply", "batch_norm": True},
-    "gcn": {"batch_norm": True},
-    "sage": {"batch_norm": True},
-    "gat": {"batch_norm": True, "heads": 2},
-    "gin": {"batch_norm": True},
-}
-
-# Deviates: what `best` does otherwise than the paper; docs/fidelity.md has the reasons.
-_BEST_TRAINING = {"hide_positives": True, "fresh_negatives": True, "epochs": 600, "patience": 150}
-_BEST: dict[str, dict[str, Any]] = {
-    "psgnn": {
-        "picker": "mixed", "anchors": "log^2", "encoder": "channels", "decoder": "set", "hidden": 32, "dropout": 0.2,
-        "lr": 3e-3, "weight_decay": 0.01, "batch": "auto", "negatives": 3, "one_cycle": True, "members": 4,
-        "average": 0.98, "epochs": 600, "eval_every": 20, "patience": 600, "tolerance": 0.5,
-    },
-    "pgnn": {"layers": 2, "hidden": 64, "lr": 5e-3, "dropout": 0.1},
-    "agnn": {"layers": 2, "hidden": 64, "lr": 5e-3},
-}  # fmt: skip
-
-# The paper's noise drowns its scores, which are about 1 / sqrt(N): where `best` is asked for a scorer, scores have unit
-# variance and the noise fades.
-_BEST_SCORER = {"unit_scores": True, "anneal": True}
-
-# On large graphs `best` leaves out what hundreds of thousands of links make superfluous: several networks that are
-# averaged, large steps, many looks at validation.
-_BEST_LARGE: dict[str, dict[str, Any]] = {
-    "psgnn": {"members": 1, "batch": 1024, "embed_every": 2, "eval_every": 60}
-}
-
-# What starts from the weights that come with the package: they have learnt already, on graphs without features.
-_PRETRAINED: dict[str, Any] = {"decoder": "context", "members": 2, "features": False, "lr": 1e-3}
-
-
-# What `psgnn compare --ablate` switches off or swaps, one at a time, in the best preset of psgnn.
-ABLATIONS: dict[str, dict[str, Any]] = {
-    "without hops": {"hops": False},
-    "without PageRank": {"pagerank": False},
-    "without diffusion": {"diffusion": False},
-    "without the spectral basis": {"spectral": False},
-    "without roles": {"roles": False},
-    "without local statistics": {"local": False},
-    "without the network over anchors": {"network": False},
-    "without hidden positives": {"hide_positives": False},
-    "hops alone": {"pagerank": False, "diffusion": False, "spectral": False, "roles": False, "local": False},
-    "log N anchors": {"anchors": "log"},
-    "distance of embeddings": {"decoder": "distance"},
-    "dot product of embeddings": {"decoder": "dot"},
 }
 
 
@@ -199,14 +133,14 @@ def make_config(
         raise unknown_name("model", name, MODELS)
     if preset not in PRESETS:
         raise unknown_name("preset", preset, PRESETS)
-    lr, dropout, hidden, layers = _PAPER_TABLE[task][name]
+    lr, dropout, hidden, layers = PAPER_TABLE[task][name]
     settings: dict[str, Any] = {"lr": lr, "dropout": dropout, "hidden": hidden, "layers": layers}
-    settings |= _PARTS[name]
+    settings |= PARTS[name]
     if preset == "best":
-        settings |= _BEST_TRAINING | _BEST.get(name, {}) | (_BEST_LARGE.get(name, {}) if large else {})
+        settings |= BEST_TRAINING | BEST.get(name, {}) | (BEST_LARGE.get(name, {}) if large else {})
     if options.get("init") == "pretrained":
         # Links that the graph hides from itself say nothing about which nodes belong together.
-        settings |= _PRETRAINED | {"strict": task == "pair"}
+        settings |= PRETRAINED | {"strict": task == "pair"}
     for option in options:
         if option not in ModelConfig.model_fields:
             raise unknown_name("option", option, ModelConfig.model_fields)
@@ -214,7 +148,7 @@ def make_config(
     if "anchors" in options:
         _check_has_anchors(name, merged.get("picker", "none"), options["anchors"])
     if preset == "best" and merged.get("picker") == "score":
-        merged = _BEST_SCORER | merged
+        merged = BEST_SCORER | merged
     if "epochs" in options and merged.get("batch", "all") != "all":
         merged.setdefault("passes", 0)  # whoever says how many epochs gets no more
     identity = {"name": name, "preset": preset, "task": task, "in_channels": in_channels, "seed": seed}
@@ -258,8 +192,8 @@ def check_config(settings: dict[str, Any]) -> ModelConfig:
     for option, valid in CHOICES.items():
         if getattr(config, option) not in valid:
             raise unknown_name(option, getattr(config, option), valid)
-    if config.task not in _PAPER_TABLE:
-        raise unknown_name("task", config.task, _PAPER_TABLE)
+    if config.task not in PAPER_TABLE:
+        raise unknown_name("task", config.task, PAPER_TABLE)
     _check_picker(config)
     if config.decoder in ("set", "context") and config.encoder != "channels":
         raise InputError(f"decoder={config.decoder} needs encoder=channels, found encoder={config.encoder}")

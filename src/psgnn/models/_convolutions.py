@@ -90,12 +90,12 @@ class GAT(GATConv):  # type: ignore[misc]
         return out
 
 
-CONVOLUTIONS: dict[str, Any] = {"gen": GEN, "gcn": GCN, "sage": SAGE, "gat": GAT, "gin": GIN}
+_CLASSES: dict[str, Any] = {"gen": GEN, "gcn": GCN, "sage": SAGE, "gat": GAT, "gin": GIN}
 
 
 def make_conv(name: str, in_channels: int, out_channels: int, **options: Any) -> nn.Module:
     """A convolution from `in_channels` to `out_channels`."""
-    if name not in CONVOLUTIONS:
-        raise unknown_name("convolution", name, CONVOLUTIONS)
-    conv: nn.Module = CONVOLUTIONS[name](in_channels, out_channels, **options)
+    if name not in _CLASSES:
+        raise unknown_name("convolution", name, _CLASSES)
+    conv: nn.Module = _CLASSES[name](in_channels, out_channels, **options)
     return conv

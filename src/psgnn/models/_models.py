@@ -12,7 +12,7 @@ from torch import nn
 from psgnn.models._boosted import LearnedPicker
 from psgnn.models._channels import ChannelEncoder
 from psgnn.models._choices import AnyChoice, channels_of
-from psgnn.models._config import LEARNED_PICKERS, MODELS, PRESETS, ModelConfig, make_config
+from psgnn.models._config import LEARNED_PICKERS, ModelConfig, make_config
 from psgnn.models._decoders import ContextDecoder, DistanceDecoder, DotDecoder, PairDecoder, SetDecoder
 from psgnn.models._encoders import AnchorEncoder, ConvEncoder
 from psgnn.models._pickers import RandomSets, RulePicker, ScorePicker, SequentialPicker
@@ -21,9 +21,6 @@ from psgnn.positions._measure import Parts, Positions
 from psgnn.positions._view import features_of
 from psgnn.scoring._weights import read_weights
 from psgnn.tasks import Task
-
-__all__ = ["MODELS", "PRESETS", "PositionModel", "build_model", "model_of"]
-
 
 PAIR_BLOCK = 2**12  # pairs whose rows are in memory at once
 

@@ -19,7 +19,7 @@ import numpy as np
 
 from psgnn.console import Bar
 from psgnn.errors import InputError, unknown_name
-from psgnn.models._config import ABLATIONS, MODELS, PRESETS
+from psgnn.models._presets import ABLATIONS, MODELS, PRESETS
 from psgnn.scoring import HEURISTICS, pretrained, score_pairs
 from psgnn.scoring._weights import WEIGHTS
 from psgnn.tasks import LinkPrediction, PairClassification, Task, link_task
