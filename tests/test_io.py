@@ -25,16 +25,10 @@ from hypothesis import strategies as st
 from torch_geometric.data import Data
 
 from psgnn.errors import InputError
+from psgnn.graph._exports import write_table
 from psgnn.graph._formats import number
-from psgnn.graph._read import (
-    Reading,
-    atomic_write,
-    check_output,
-    read_graph,
-    read_labels,
-    read_pairs,
-    write_table,
-)
+from psgnn.graph._read import Reading, read_graph, read_labels, read_pairs
+from psgnn.paths import atomic_write, check_output
 
 # Node 3 is isolated where the format can say so; 1-0 reverses 0-1, 4-4 is a loop, 2-4 comes twice.
 EDGES = [(0, 1), (1, 0), (1, 2), (2, 4), (2, 4), (4, 4)]

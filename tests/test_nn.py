@@ -28,9 +28,9 @@ from psgnn.models import (
     view_of,
 )
 from psgnn.models._config import PICKERS, ModelConfig, make_config
-from psgnn.models._presets import CONVOLUTIONS
 from psgnn.models._messages import anchor_messages, dense_messages
 from psgnn.models._pickers import spread_top_k
+from psgnn.models._presets import CONVOLUTIONS
 from psgnn.tasks import LinkPrediction
 
 SHAPES = [

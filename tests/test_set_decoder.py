@@ -23,8 +23,8 @@ from conftest import data_of
 from psgnn.models import Choice, View, build_model, view_of
 from psgnn.models._channels import ChannelEncoder
 from psgnn.models._choices import channels_of
-from psgnn.models._presets import ABLATIONS
 from psgnn.models._decoders import SetDecoder
+from psgnn.models._presets import ABLATIONS
 from psgnn.positions._measure import Parts
 from psgnn.tasks import LinkPrediction, PairClassification
 from psgnn.training import Result, fit

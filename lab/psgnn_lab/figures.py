@@ -15,7 +15,7 @@ import numpy as np
 
 from psgnn.datasets._catalog import find_dataset
 from psgnn.errors import InputError, unknown_name
-from psgnn.graph._read import atomic_write
+from psgnn.paths import atomic_write
 from psgnn_lab.figure_specs import (
     AnchorsFigure,
     CoverageFigure,

@@ -65,7 +65,7 @@ def write_record(folder: Path, run: Run, measured: Mapping[str, Any]) -> None:
 
 def write_lines(path: Path, records: Iterable[Record]) -> None:
     """Replace a file by one with a line a record; the caller has locked its folder."""
-    from psgnn.graph._read import atomic_write  # loads torch, which those who read need not wait for
+    from psgnn.paths import atomic_write
 
     lines = [json.dumps(record, allow_nan=False) for record in records]
     for left in path.parent.glob(".psgnn-*"):  # by a process that was killed while it had the lock

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from psgnn.errors import InputError
-from psgnn.graph._read import atomic_write
+from psgnn.paths import atomic_write
 from psgnn_lab.figure_specs import FigureSpec
 from psgnn_lab.figures import figure_path, has_records
 from psgnn_lab.manifest import Manifest, PublishedCell, Row, Section

@@ -115,6 +115,24 @@ METRIC_LABELS = {
 }
 
 
+def check_source(source: str, *, runs: bool = False) -> None:
+    """Refuse at once, before anything is imported that takes long, what is no file and no dataset (and no run)."""
+    from psgnn.datasets import dataset_names, is_dataset
+    from psgnn.paths import check_file
+
+    path = Path(source)
+    if is_dataset(source) or (runs and path.is_dir()):
+        return
+    if runs and not path.exists():
+        raise InputError(
+            f"{source} is not the folder of a run, a graph file or a dataset; "
+            f"psgnn train GRAPH --out {source} makes a run"
+        )
+    if not path.exists() and not path.suffix and os.sep not in source:
+        raise unknown_name("dataset (and no such file)", source, dataset_names())
+    check_file(path.expanduser())
+
+
 def load_run(
     source: str,
     other: str | None,
@@ -127,8 +145,9 @@ def load_run(
     strict: bool,
 ) -> Result | PretrainedScorer:
     """A run, on its graphs or on those of another name; or pretrained weights on a graph."""
-    from psgnn.datasets import is_dataset
-
+    check_source(source, runs=True)
+    if other is not None:
+        check_source(other)
     if Path(source).is_dir():
         if pretrained is not None or strict:
             raise InputError(f"--pretrained and --strict go with a graph; {source} is the folder of a run")
@@ -142,11 +161,6 @@ def load_run(
         if other is None:
             return result
         return result.on(load_graphs(other, root, settings, columns=columns, header=header))
-    if not Path(source).exists() and not is_dataset(source):
-        raise InputError(
-            f"{source} is not the folder of a run, a graph file or a dataset; "
-            f"psgnn train GRAPH --out {source} makes a run"
-        )
     if other is not None:
         raise InputError(f"--graph goes with a run; {source} is a graph itself")
     from psgnn.scoring import pretrained as weights_of
@@ -174,8 +188,8 @@ def load_graphs(
 ) -> list[Graph]:
     """The graphs behind a name: those of a dataset, or the one in a file."""
     from psgnn.datasets import is_dataset, load_dataset
-    from psgnn.graph._read import read_graph, read_labels
 
+    check_source(source)
     options = dict(parse_setting(text) for text in settings or [])
     if {"name", "root"} & set(options):
         raise InputError("--set takes options of the dataset; its folder goes with --data")
@@ -191,10 +205,8 @@ def load_graphs(
         return load_dataset(source, root, **options)
     if options:
         raise InputError(f"--set goes with a dataset; '{source}' is not one")
-    if not Path(source).exists() and not Path(source).suffix and os.sep not in source:
-        from psgnn.datasets import dataset_names
+    from psgnn.graph._read import read_graph, read_labels
 
-        raise unknown_name("dataset (and no such file)", source, dataset_names())
     found = read_graph(source, None if columns is None else two_columns(columns), header)
     return [found if labels is None else replace(found, y=read_labels(labels, found.names))]
 

@@ -81,7 +81,7 @@ def distances_command(
     Example: psgnn distances communities --anchors 8 --out hops.parquet
     """
     from psgnn.console import flush_notes, print_json, set_verbosity
-    from psgnn.graph._read import check_output
+    from psgnn.paths import check_output
 
     set_verbosity(quiet=quiet or as_json, verbose=verbose)
     if engine not in ENGINES:
@@ -142,7 +142,7 @@ def _here(graphs: list[Graph], asked: _Asked) -> dict[str, int]:
 
     from psgnn.anchors import select_anchors
     from psgnn.distances import shortest_distances
-    from psgnn.graph._read import write_table
+    from psgnn.graph._exports import write_table
 
     if len(graphs) != 1:
         raise InputError(f"distances are of one graph, found {len(graphs)}")

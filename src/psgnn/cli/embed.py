@@ -54,9 +54,8 @@ def embed_command(
     Without a run: psgnn embed my-edges.csv -o embeddings.parquet
     """
     from psgnn.console import flush_notes, print_json, set_verbosity
-    from psgnn.graph._exports import write_embeddings
-    from psgnn.graph._read import check_output
     from psgnn.memory import limit_memory
+    from psgnn.paths import check_output
 
     set_verbosity(quiet=quiet or as_json, verbose=verbose)
     limit_memory(memory)
@@ -71,6 +70,8 @@ def embed_command(
         pretrained=pretrained,
         strict=strict,
     )
+    from psgnn.graph._exports import write_embeddings
+
     embeddings = result.embed(show_progress=not quiet)
     check_numbers(embeddings, run)
     write_embeddings(out, result.names_by_number, embeddings, force=force)

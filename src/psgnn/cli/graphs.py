@@ -19,6 +19,7 @@ from psgnn.cli.arguments import (
     Seed,
     Settings,
     Verbose,
+    check_source,
     load_graphs,
     parse_anchors,
 )
@@ -75,16 +76,19 @@ def anchors_command(
 
     Example: psgnn anchors communities --method all --plot anchors.png
     """
-    from psgnn.anchors import RULES
-    from psgnn.anchors._report import COLUMNS, describe_anchors
     from psgnn.console import print_json, print_table, set_verbosity
-    from psgnn.graph._read import atomic_write, check_output, write_table
+    from psgnn.paths import atomic_write, check_output
 
     set_verbosity(quiet=quiet or as_json, verbose=verbose)
     if out is not None:
         check_output(out, force=force)
     if plot is not None:
         check_output(plot, force=force, suffixes=FIGURE_SUFFIXES)
+    check_source(graph)
+    from psgnn.anchors import RULES
+    from psgnn.anchors._report import COLUMNS, describe_anchors
+    from psgnn.graph._exports import write_table
+
     methods = RULES.usable() if method == "all" else [method]
     graphs = load_graphs(graph, root, settings, columns=columns, header=header)
     chosen = describe_anchors(

@@ -73,10 +73,8 @@ def predict_command(
     Without a run: psgnn predict my-edges.csv --top 50
     """
     from psgnn.console import flush_notes, print_json, set_verbosity
-    from psgnn.graph._exports import pair_columns, write_pairs
-    from psgnn.graph._read import check_output, read_pairs
     from psgnn.memory import limit_memory
-    from psgnn.scoring import top_links
+    from psgnn.paths import check_file, check_output
 
     set_verbosity(quiet=quiet or as_json, verbose=verbose)
     limit_memory(memory)
@@ -84,6 +82,8 @@ def predict_command(
         raise InputError("pass either --pairs FILE or --top N")
     if out is not None:
         check_output(out, force=force)
+    if pairs is not None:
+        check_file(pairs.expanduser())
     result = load_run(
         run,
         graph,
@@ -94,6 +94,10 @@ def predict_command(
         pretrained=pretrained,
         strict=strict,
     )
+    from psgnn.graph._exports import pair_columns, write_pairs
+    from psgnn.graph._read import read_pairs
+    from psgnn.scoring import top_links
+
     if pairs is not None:
         asked = read_pairs(pairs, *result.names_by_number)
         scores = result.score(asked, show_progress=not quiet)

@@ -38,7 +38,7 @@ def report_command(
     Example: psgnn report my-run -o report.html
     """
     from psgnn.console import print_json, set_verbosity
-    from psgnn.graph._read import check_output
+    from psgnn.paths import check_output
     from psgnn.report._page import write_page
     from psgnn.report._summary import plain, summarise
 

@@ -28,6 +28,7 @@ from psgnn.cli.arguments import (
     Settings,
     TaskOption,
     Verbose,
+    check_source,
     load_graphs,
     names_of,
     parse_anchors,
@@ -35,6 +36,9 @@ from psgnn.cli.arguments import (
     task_options,
 )
 from psgnn.cli.failures import fail
+from psgnn.errors import unknown_name
+
+TASKS = ("link", "pair")
 
 log = logging.getLogger(__name__)
 
@@ -93,11 +97,17 @@ def train_command(
     """
     from psgnn.console import print_json, print_table, set_verbosity
     from psgnn.memory import limit_memory
+    from psgnn.models._presets import MODELS, PRESETS
+
+    check_source(graph)
+    for what, value, names in (("model", model, MODELS), ("preset", preset, PRESETS), ("task", task, TASKS)):
+        if value not in names:
+            raise unknown_name(what, value, names)
     from psgnn.models._models import build_model
     from psgnn.models._team import LostWorkerError, place
-    from psgnn.training._fit import fit
     from psgnn.training._checkpoints import check_out
     from psgnn.training._compare import make_task
+    from psgnn.training._fit import fit
     from psgnn.training._runs import STATE
 
     set_verbosity(quiet=quiet or as_json or place()[0] > 0, verbose=verbose)
@@ -200,7 +210,10 @@ def compare_command(
     Example: psgnn compare communities --task link --models none --seeds 3
     """
     from psgnn.console import print_json, set_verbosity
-    from psgnn.graph._read import check_output, write_table
+    from psgnn.paths import check_output
+
+    check_source(graph)
+    from psgnn.graph._exports import write_table
     from psgnn.training._compare import InterruptedComparison, compare, parse_models
     from psgnn.training._peers import PEERS
 

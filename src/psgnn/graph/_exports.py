@@ -25,7 +25,7 @@ import polars as pl
 
 from psgnn.errors import InputError
 from psgnn.graph._graph import to_numpy
-from psgnn.graph._read import PathLike, check_output, write_frame
+from psgnn.paths import PathLike, atomic_write, check_output
 
 MOST_NAME_BYTES = 2**31  # in .npz, where every name takes as much as the longest
 
@@ -114,3 +114,49 @@ def _unicode(names: Sequence[str], path: PathLike) -> npt.NDArray[np.str_]:
             f"cannot write {path}: a name has {longest} letters, too long for .npz; use .parquet"
         )
     return np.array(names, dtype=np.str_)
+
+
+def write_table(path: PathLike, columns: Mapping[str, Any], *, force: bool = False) -> None:
+    """Write columns of one length to ``.csv``, ``.tsv``, ``.parquet`` or ``.npz``, atomically.
+
+    A column is a list or an array ``[N]``. An array ``[N, d]`` becomes the columns ``name_0`` to
+    ``name_{d-1}``; in ``.npz`` it stays whole.
+    """
+    check_output(path, force=force)
+    suffix = Path(path).suffix.lower()
+    arrays = {name: np.asarray(column) for name, column in columns.items()}
+    if len({len(array) for array in arrays.values()}) != 1:
+        found = ", ".join(f"{len(array)} in {name}" for name, array in arrays.items())
+        raise InputError(f"a table needs columns of one length, found {found or 'no columns'}")
+    for name, array in arrays.items():
+        if array.dtype == object:  # NumPy would pickle it
+            raise InputError(f"column '{name}' mixes types; pass numbers or strings")
+    write_frame(path, arrays if suffix == ".npz" else _frame(arrays), force=force)
+
+
+def write_frame(path: PathLike, content: pl.DataFrame | Mapping[str, Any], *, force: bool = False) -> None:
+    """Write a frame as its suffix says, or arrays to ``.npz``, atomically."""
+    with atomic_write(path, force=force) as temporary, temporary.open("wb") as file:
+        if not isinstance(content, pl.DataFrame):
+            np.savez(file, **content)
+        elif Path(path).suffix.lower() == ".parquet":
+            content.write_parquet(file)
+        else:
+            # Unquoted, a name that starts with '#' or '%' would be read as a comment.
+            texts = (column for column in content if column.dtype == pl.String)
+            comment_like = any(column.str.contains("^[#%]").any() for column in texts)
+            content.write_csv(
+                file,
+                separator="," if Path(path).suffix.lower() == ".csv" else "\t",
+                quote_style="non_numeric" if comment_like else "necessary",
+            )
+
+
+def _frame(arrays: Mapping[str, Any]) -> pl.DataFrame:
+    flat = {}
+    for name, array in arrays.items():
+        if array.ndim == 1:
+            flat[name] = array
+        else:
+            flat |= {f"{name}_{i}": column for i, column in enumerate(array.T)}
+    return pl.DataFrame(flat)

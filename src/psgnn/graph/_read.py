@@ -9,11 +9,9 @@ import difflib
 import logging
 import math
 import os
-import secrets
 import sys
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -27,28 +25,22 @@ from psgnn.errors import InputError
 from psgnn.graph._formats import Edges, as_integers, from_edge_index, from_matrix, number, read_edges
 from psgnn.graph._graph import Adjacency, Graph, IntArray, check_names, to_numpy
 from psgnn.graph._headers import Columns
-from psgnn.graph._tables import Table, check_file, read_table
+from psgnn.graph._tables import Table, read_table
 from psgnn.kernels._csr import bucket_edges, drop_repeats, transpose
+from psgnn.paths import PathLike, check_file
 
 if TYPE_CHECKING:
     import networkx
 
 __all__ = [
     "Reading",
-    "atomic_write",
-    "check_output",
     "read_graph",
     "read_labels",
     "read_pairs",
-    "write_frame",
-    "write_table",
 ]
 
 PygData: TypeAlias = Any  # torch_geometric.data.Data, which the core does not import
-PathLike: TypeAlias = "str | os.PathLike[str]"
-TEMPORARY = ".psgnn-"  # how files begin that are not written to their end
 MOST_NAMED = 5  # columns that were left out
-OUTPUT_SUFFIXES = (".csv", ".tsv", ".parquet", ".npz")
 
 logger = logging.getLogger("psgnn")
 
@@ -276,104 +268,3 @@ def _nearest(name: str, node_names: Sequence[str]) -> str | None:
     alike = (each for each in node_names if abs(len(each) - len(name)) <= 2)
     near = difflib.get_close_matches(name[:100], list(islice(alike, 50_000)), n=1)
     return near[0] if near else None
-
-
-# Tables out
-
-
-@contextmanager
-def atomic_write(path: PathLike, *, force: bool = False) -> Iterator[Path]:
-    """Yield a temporary path beside ``path`` that takes its place when the block ends well.
-
-    >>> with atomic_write("run.json") as temporary:
-    ...     temporary.write_text("{}")
-
-    On any error nothing is left behind and ``path`` is as it was.
-    """
-    with _writing(path):
-        target = Path(path).expanduser().resolve()
-        _check_target(target, force)
-        temporary = target.with_name(f"{TEMPORARY}{secrets.token_hex(8)}{target.suffix}")
-        temporary.touch(exist_ok=False)
-        try:
-            yield temporary
-            with temporary.open("rb+") as file:
-                os.fsync(file.fileno())
-            _check_target(target, force)  # it may have appeared meanwhile
-            temporary.replace(target)
-        finally:
-            temporary.unlink(missing_ok=True)
-
-
-@contextmanager
-def _writing(path: PathLike) -> Iterator[None]:
-    try:
-        yield
-    # polars reports a full disk as an error of its own
-    except (OSError, pl.exceptions.PolarsError) as error:
-        reason = getattr(error, "strerror", None) or " ".join(str(error).split())
-        raise InputError(f"cannot write {path}: {reason}") from error
-
-
-def _check_target(path: Path, force: bool) -> None:
-    if not path.parent.is_dir():
-        raise InputError(f"the directory {path.parent} does not exist; create it or choose another --out")
-    if path.exists() and not path.is_file():
-        raise InputError(f"{path} exists and is not a regular file; choose another --out")
-    if path.exists() and not force:
-        raise InputError(f"{path} exists; pass --force to replace it or choose another --out")
-
-
-def check_output(path: PathLike, *, force: bool = False, suffixes: Sequence[str] = OUTPUT_SUFFIXES) -> None:
-    """Refuse early, before the work is done, what could not be written in the end."""
-    suffix = Path(path).suffix.lower()
-    if suffix not in suffixes:
-        raise InputError(f"cannot write {path}: the format is one of {', '.join(suffixes)}")
-    with _writing(path):
-        _check_target(Path(path).expanduser().resolve(), force)
-
-
-def write_table(path: PathLike, columns: Mapping[str, Any], *, force: bool = False) -> None:
-    """Write columns of one length to ``.csv``, ``.tsv``, ``.parquet`` or ``.npz``, atomically.
-
-    A column is a list or an array ``[N]``. An array ``[N, d]`` becomes the columns ``name_0`` to
-    ``name_{d-1}``; in ``.npz`` it stays whole.
-    """
-    check_output(path, force=force)
-    suffix = Path(path).suffix.lower()
-    arrays = {name: np.asarray(column) for name, column in columns.items()}
-    if len({len(array) for array in arrays.values()}) != 1:
-        found = ", ".join(f"{len(array)} in {name}" for name, array in arrays.items())
-        raise InputError(f"a table needs columns of one length, found {found or 'no columns'}")
-    for name, array in arrays.items():
-        if array.dtype == object:  # NumPy would pickle it
-            raise InputError(f"column '{name}' mixes types; pass numbers or strings")
-    write_frame(path, arrays if suffix == ".npz" else _frame(arrays), force=force)
-
-
-def write_frame(path: PathLike, content: pl.DataFrame | Mapping[str, Any], *, force: bool = False) -> None:
-    """Write a frame as its suffix says, or arrays to ``.npz``, atomically."""
-    with atomic_write(path, force=force) as temporary, temporary.open("wb") as file:
-        if not isinstance(content, pl.DataFrame):
-            np.savez(file, **content)
-        elif Path(path).suffix.lower() == ".parquet":
-            content.write_parquet(file)
-        else:
-            # Unquoted, a name that starts with '#' or '%' would be read as a comment.
-            texts = (column for column in content if column.dtype == pl.String)
-            comment_like = any(column.str.contains("^[#%]").any() for column in texts)
-            content.write_csv(
-                file,
-                separator="," if Path(path).suffix.lower() == ".csv" else "\t",
-                quote_style="non_numeric" if comment_like else "necessary",
-            )
-
-
-def _frame(arrays: Mapping[str, Any]) -> pl.DataFrame:
-    flat = {}
-    for name, array in arrays.items():
-        if array.ndim == 1:
-            flat[name] = array
-        else:
-            flat |= {f"{name}_{i}": column for i, column in enumerate(array.T)}
-    return pl.DataFrame(flat)

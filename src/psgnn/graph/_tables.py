@@ -19,7 +19,6 @@ import gzip
 import io
 import logging
 import re
-import stat
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
@@ -43,6 +42,7 @@ from psgnn.graph._headers import (
 )
 from psgnn.kernels._compile import njit
 from psgnn.memory import memory_cap, need_room
+from psgnn.paths import check_file
 
 log = logging.getLogger("psgnn")
 
@@ -111,20 +111,6 @@ def read_table(
     if header is not None:
         raise InputError(f"{path} names its columns itself; --header and --no-header go with text files")
     return _read_parquet(path, edges, columns)
-
-
-def check_file(path: Path) -> None:
-    """Refuse a path that is not a file with something in it."""
-    try:
-        status = path.stat()
-    except FileNotFoundError:
-        raise InputError(f"{path} does not exist; check the path") from None
-    except (OSError, ValueError) as error:
-        raise InputError(f"{path} cannot be read: {getattr(error, 'strerror', None) or error}") from None
-    if stat.S_ISDIR(status.st_mode):
-        raise InputError(f"{path} is a directory; pass a file")
-    if stat.S_ISREG(status.st_mode) and status.st_size == 0:
-        raise InputError(f"{path} is empty; expected a graph or a table")
 
 
 @contextmanager

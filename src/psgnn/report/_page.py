@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from psgnn.graph._read import atomic_write
+from psgnn.paths import atomic_write
 
 SCRIPTS = ("data.js", "charts.js", "graph.js", "tables.js", "page.js")
 MOST_BYTES = 15_000_000

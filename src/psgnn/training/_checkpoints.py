@@ -9,9 +9,9 @@ from typing import Any
 import torch
 
 from psgnn.errors import InputError
-from psgnn.graph._read import TEMPORARY
 from psgnn.locks import LOCK
 from psgnn.models._choices import AnyChoice, choice_of, choice_tensors
+from psgnn.paths import TEMPORARY
 from psgnn.training import _runs as runs
 from psgnn.training._heldout import HELD_OUT
 

@@ -25,11 +25,11 @@ import torch
 
 from psgnn.errors import InputError
 from psgnn.graph import Adjacency, GraphBatch, IntArray
-from psgnn.graph._read import atomic_write
 from psgnn.locks import BusyError, locked
 from psgnn.models._config import ModelConfig, check_config
 from psgnn.models._tensors import DAMAGE, pack, unpack
 from psgnn.models._view import TensorView
+from psgnn.paths import atomic_write
 
 if sys.version_info >= (3, 11):
     import tomllib
