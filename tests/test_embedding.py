@@ -99,9 +99,9 @@ def test_linked_nodes_are_nearer_than_others() -> None:
     (data,) = psgnn.load_dataset("communities", communities=12, size=8)
     task = psgnn.LinkPrediction(data, seed=0)
     x = PositionEmbedding().fit_transform(task.graphs[0])
-    u, v = task.test.pairs.numpy()
+    u, v = task.test.pairs
     distance = np.linalg.norm(x[u] - x[v], axis=1)
-    linked = task.test.labels.numpy() == 1
+    linked = task.test.labels == 1
     assert np.median(distance[linked]) < 0.5 * np.median(distance[~linked])
 
 
@@ -117,6 +117,7 @@ def test_all_kinds_of_graphs_give_the_same_positions(tmp_path: Path) -> None:
     kinds: list[Any] = [
         scipy.sparse.csr_array(nx.to_scipy_sparse_array(graph)),
         scipy.sparse.coo_matrix(nx.to_scipy_sparse_array(graph)),
+        psgnn.Graph.from_edges(edge_index, 48),
         Data(edge_index=edge_index, num_nodes=48),
         edge_index,
         edge_index.int(),
@@ -131,8 +132,9 @@ def test_all_kinds_of_graphs_give_the_same_positions(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("graph", "message"),
     [
-        (np.eye(4), "an array is taken for an edge_index of integers"),
-        (np.ones((3, 4), int), r"found torch.int64 of shape \[3, 4\]; pass a matrix as scipy"),
+        (np.eye(4), r"an array is taken for edges, integers \[2, E\]"),
+        (np.ones((3, 4), int), r"found int64 of shape \[3, 4\]; pass a matrix as scipy"),
+        (np.zeros((2, 0), int), "no edges between different nodes"),
         (torch.zeros(2, 0, dtype=torch.long), "no edges between different nodes"),
         (nx.empty_graph(5), "no edges between different nodes"),
         ([(0, 1)], "cannot read a graph from list"),

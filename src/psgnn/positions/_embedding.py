@@ -184,12 +184,16 @@ class PositionEmbedding(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
 def _read(graph: GraphLike) -> Graph:
     """Any kind of graph."""
-    if isinstance(graph, np.ndarray) or hasattr(graph, "detach"):
+    tensor = hasattr(graph, "detach") and not hasattr(graph, "edge_index")  # a PyG Data has both
+    if isinstance(graph, np.ndarray) or tensor:
         edges = to_numpy(graph)
         if edges.ndim != 2 or edges.shape[0] != 2 or edges.dtype.kind not in "iu":
             raise InputError(
                 f"an array is taken for edges, integers [2, E], found {edges.dtype} of shape "
                 f"{list(edges.shape)}; pass a matrix as scipy.sparse.csr_array(matrix)"
             )
-        return Graph.from_edges(edges)
+        found = Graph.from_edges(edges)
+        if found.num_edges == 0:
+            raise InputError("the array has no edges between different nodes; at least one is needed")
+        return found
     return read_graph(graph)
