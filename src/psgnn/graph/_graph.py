@@ -81,7 +81,8 @@ class Adjacency:
     def from_edge_index(cls, edge_index: npt.ArrayLike, num_nodes: int | None = None) -> Adjacency:
         """Build from ``[2, *]`` edges, an array or a tensor; direction is ignored."""
         edges = to_numpy(edge_index)
-        if edges.ndim != 2 or edges.shape[0] != 2 or edges.dtype.kind not in "iu":
+        # NumPy makes floats of two empty lists.
+        if edges.ndim != 2 or edges.shape[0] != 2 or (edges.size and edges.dtype.kind not in "iu"):
             raise InputError(
                 f"edges must be integers of shape [2, E], found {edges.dtype} of shape {list(edges.shape)}"
             )
@@ -169,6 +170,11 @@ class Graph:
             names = [str(name) for name in names]
             check_names(names, adjacency.num_nodes)
         features = None if x is None else to_numpy(x)
+        if features is not None and features.shape[:1] != (adjacency.num_nodes,):
+            raise InputError(
+                f"the graph has {adjacency.num_nodes} nodes, but x has the shape {list(features.shape)}; "
+                "give each node one row"
+            )
         return cls(adjacency, names, features, None if y is None else to_numpy(y))
 
     @classmethod
