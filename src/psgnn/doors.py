@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import sys
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -25,4 +26,4 @@ def door(package: str, modules: Mapping[str, str]) -> tuple[Callable[[str], Any]
         except ModuleNotFoundError as error:
             raise missing_extra(error, f"{package}.{name}") or error from None
 
-    return load, lambda: sorted(modules)
+    return load, lambda: sorted(sys.modules[package].__all__)
