@@ -13,7 +13,7 @@ import numpy.typing as npt
 from threadpoolctl import threadpool_limits
 
 from psgnn.anchors._rules import batch_anchors
-from psgnn.console import progress
+from psgnn.console import html_line, html_table, progress, shortened
 from psgnn.distances._engine import check_nodes
 from psgnn.distances._propagation import Floats
 from psgnn.errors import InputError
@@ -170,6 +170,20 @@ class PretrainedScorer:
         apart = np.square(h[pairs[0]] - h[pairs[1]]).sum(axis=1)
         distance = np.exp(t["embedding_decoder.scale"]) * np.sqrt(apart + 1e-8)
         return np.asarray(t["embedding_decoder.offset"] - distance, np.float32)
+
+    def _repr_html_(self) -> str:
+        """Which weights, on which graphs, and the names of the anchors, for notebooks; names are escaped."""
+        names = [name for part in self.node_names for name in part]
+        anchors = shortened([names[v] for row in self.anchors for v in row])
+        batch = self.batch
+        rows = [
+            ["graphs", batch.num_graphs],
+            ["nodes", batch.num_nodes],
+            ["edges", batch.adjacency.num_edges],
+        ]
+        title = f"{self.weights.about['name']} (ready-made weights), {self.task} task"
+        lines = html_line("not tested on these graphs") + html_line(f"anchors: {anchors}")
+        return html_table(title, ["seen", "count"], rows) + lines
 
 
 @contextmanager
