@@ -13,9 +13,9 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from torch_geometric.data import Data
 from typer.testing import CliRunner
 
+from psgnn import Graph
 from psgnn.cli import app
 from psgnn.errors import InputError
 from psgnn.graph._read import read_graph, read_labels, read_pairs
@@ -34,9 +34,9 @@ def write(
     return path
 
 
-def edges_of(data: Data) -> set[frozenset[str]]:
-    names = data.names
-    return {frozenset((names[u], names[v])) for u, v in data.edge_index.t().tolist()}
+def edges_of(graph: Graph) -> set[frozenset[str]]:
+    names = graph.names
+    return {frozenset((names[u], names[v])) for u, v in graph.edges.T.tolist()}
 
 
 def notes(caplog: pytest.LogCaptureFixture) -> list[str]:
@@ -103,7 +103,7 @@ def test_a_header_of_any_name_is_no_node(
     tmp_path_factory: pytest.TempPathFactory, edges: list[tuple[str, str]], suffix: str
 ) -> None:
     path = write(tmp_path_factory.getbasetemp() / f"any{suffix}", [("a", "b"), *edges])
-    assert set(read_graph(path).node_names) == {name for edge in edges for name in edge}
+    assert set(read_graph(path).names) == {name for edge in edges for name in edge}
 
 
 # By its look
@@ -295,5 +295,5 @@ def test_an_index_column_may_stand_before_weights_and_pairs_too(tmp_path: Path) 
     data = read_graph(write(tmp_path / "g.csv", rows, quoting=csv.QUOTE_MINIMAL))
     assert data.reading.weighted
     path = write(tmp_path / "p.csv", [("", "a", "b"), ("0", "n3", "n5")], quoting=csv.QUOTE_MINIMAL)
-    pairs = read_pairs(path, data.node_names)
-    assert [data.node_names[i] for i in pairs.flatten().tolist()] == ["n3", "n5"]
+    pairs = read_pairs(path, data.names)
+    assert [data.names[i] for i in pairs.flatten().tolist()] == ["n3", "n5"]
