@@ -9,8 +9,6 @@ from pathlib import Path
 import networkx as nx
 import numpy as np
 import pytest
-import torch
-from torch_geometric.utils import to_networkx
 
 from psgnn.datasets import _biomodules as biomodules
 from psgnn.datasets import _biomodules_kernels as kernels
@@ -177,17 +175,17 @@ def test_graphs_have_the_edges_features_and_modules_of_the_networks() -> None:
     for graph, matrix in zip(graphs, matrices, strict=True):
         linked = (matrix != 0) | (matrix.T != 0)
         np.fill_diagonal(linked, False)
-        assert torch.equal(graph.edge_index, torch.from_numpy(np.stack(np.nonzero(linked))))
+        assert np.array_equal(graph.adjacency.edge_index(), np.stack(np.nonzero(linked)))
         assert graph.y.tolist() == [0] * 5 + [1] * 5
         assert graph.x[:, 0].tolist() == [1, 0] * 5
-        assert torch.equal(graph.x.sum(dim=1), torch.ones(10))
-    assert graphs[1].node_names[3] == "network1/gene3"
+        assert np.array_equal(graph.x.sum(axis=1), np.ones(10))
+    assert graphs[1].names[3] == "network1/gene3"
 
 
 def test_modularity_is_that_of_networkx() -> None:
     for graph in [*load_dataset("bio-modules", **SMALL), *load_dataset("communities")]:
-        sets = [set(np.flatnonzero(graph.y.numpy() == c).tolist()) for c in graph.y.unique().tolist()]
-        expected = nx.community.modularity(to_networkx(graph, to_undirected=True), sets)
+        sets = [{graph.names[v] for v in np.flatnonzero(graph.y == c)} for c in np.unique(graph.y)]
+        expected = nx.community.modularity(graph.to_networkx(), sets)
         assert biomodules.modularity(graph) == pytest.approx(expected)
 
 
@@ -197,13 +195,13 @@ def test_joined_networks_keep_their_wiring() -> None:
     assert [graph.num_nodes for graph in joined] == [20, 20]
     for g, graph in enumerate(joined):
         assert graph.y.tolist() == np.repeat(np.arange(4), 5).tolist()
-        rows, cols = graph.edge_index
+        rows, cols = graph.edges
         inside = rows // 10 == cols // 10
-        parts = torch.cat([alone[2 * g].edge_index, alone[2 * g + 1].edge_index + 10], dim=1)
-        assert torch.equal(graph.edge_index[:, inside], parts)
-        assert 1 <= int((~inside).sum()) // 2 <= biomodules.BRIDGES
+        parts = np.concatenate([alone[2 * g].edges, alone[2 * g + 1].edges + 10], axis=1)
+        assert np.array_equal(graph.edges[:, inside], parts)
+        assert 1 <= int((~inside).sum()) <= biomodules.BRIDGES
     again = load_dataset("bio-modules", **SMALL, join=2)
-    assert all(torch.equal(a.edge_index, b.edge_index) for a, b in zip(joined, again, strict=True))
+    assert all(np.array_equal(a.edges, b.edges) for a, b in zip(joined, again, strict=True))
     with pytest.raises(InputError, match="networks=4 cannot be joined by 3"):
         load_dataset("bio-modules", **SMALL, join=3)
 
@@ -213,9 +211,9 @@ def test_networks_are_simulated_once(cache: Path, monkeypatch: pytest.MonkeyPatc
     with monkeypatch.context() as patch:
         patch.setattr(biomodules, "simulate", lambda *_: pytest.fail("simulated again"))
         second = load_dataset("bio-modules", **SMALL)
-    assert all(torch.equal(a.edge_index, b.edge_index) for a, b in zip(first, second, strict=True))
+    assert all(np.array_equal(a.edges, b.edges) for a, b in zip(first, second, strict=True))
     other = load_dataset("bio-modules", **SMALL, seed=1)
-    assert not all(torch.equal(a.edge_index, b.edge_index) for a, b in zip(first, other, strict=True))
+    assert not all(np.array_equal(a.edges, b.edges) for a, b in zip(first, other, strict=True))
     assert len(list(cache.rglob("*"))) == 3  # the folder and two files, no temporary one
 
 
@@ -237,7 +235,7 @@ def test_damaged_cache_is_rebuilt(cache: Path, damage: str, caplog: pytest.LogCa
     with caplog.at_level(logging.WARNING, "psgnn"):
         second = load_dataset("bio-modules", **SMALL)
     assert "simulating again" in caplog.text
-    assert all(torch.equal(a.edge_index, b.edge_index) for a, b in zip(first, second, strict=True))
+    assert all(np.array_equal(a.edges, b.edges) for a, b in zip(first, second, strict=True))
     assert path.read_bytes() == content
 
 
