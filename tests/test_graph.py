@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import networkx as nx
 import numpy as np
+import numpy.typing as npt
 import pytest
 import torch
 from hypothesis import given
@@ -75,13 +76,17 @@ def test_union_shifts_each_graph_to_its_own_nodes() -> None:
 @pytest.mark.parametrize(
     ("edge_index", "message"),
     [
+        (np.array([[0, 7], [1, 1]]), "edges name nodes 0..7, but the graph has 3 nodes"),
         (torch.tensor([[0, 7], [1, 1]]), "edges name nodes 0..7, but the graph has 3 nodes"),
         (torch.tensor([[0, -1], [1, 1]]), "edges name nodes -1..1"),
-        (torch.tensor([[0.0], [1.0]]), "must be an integer tensor"),
-        (torch.tensor([0, 1]), "shape"),
+        (
+            torch.tensor([[0.0], [1.0]]),
+            r"must be integers of shape \[2, E\], found float32 of shape \[2, 1\]",
+        ),
+        (torch.tensor([0, 1]), r"found int64 of shape \[2\]"),
     ],
 )
-def test_edges_that_do_not_fit_are_refused(edge_index: torch.Tensor, message: str) -> None:
+def test_edges_that_do_not_fit_are_refused(edge_index: npt.ArrayLike, message: str) -> None:
     with pytest.raises(InputError, match=message):
         Adjacency.from_edge_index(edge_index, 3)
 
