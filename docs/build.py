@@ -14,16 +14,16 @@ from types import ModuleType
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from psgnn.models._weights import Weights
+    from psgnn.scoring._weights import Weights
 
 ROOT = Path(__file__).resolve().parent.parent
 
 
 def benchmark(name: str) -> ModuleType:
     """A benchmark script as a module; some import others."""
-    if str(ROOT / "benchmarks") not in sys.path:
-        sys.path.append(str(ROOT / "benchmarks"))
-    spec = importlib.util.spec_from_file_location(name, ROOT / "benchmarks" / f"{name}.py")
+    if str(ROOT / "lab" / "benchmarks") not in sys.path:
+        sys.path.append(str(ROOT / "lab" / "benchmarks"))
+    spec = importlib.util.spec_from_file_location(name, ROOT / "lab" / "benchmarks" / f"{name}.py")
     if spec is None or spec.loader is None:
         raise SystemExit(f"benchmarks/{name}.py is missing")
     module = importlib.util.module_from_spec(spec)
@@ -33,7 +33,7 @@ def benchmark(name: str) -> ModuleType:
 
 def with_tables(page: str) -> str:
     """The page with every table between ``<!-- NAME begin -->`` and ``<!-- NAME end -->`` made from its results."""
-    for path in sorted((ROOT / "benchmarks" / "results").glob("*.json")):
+    for path in sorted((ROOT / "lab" / "benchmarks" / "results").glob("*.json")):
         begin, end = f"<!-- {path.stem} begin -->\n", f"<!-- {path.stem} end -->"
         if begin in page:
             table = benchmark(path.stem).markdown(json.loads(path.read_text())["rows"])
@@ -44,7 +44,7 @@ def with_tables(page: str) -> str:
 
 def with_weights(page: str) -> str:
     """The page with what shipped weights say about themselves between ``<!-- NAME weights begin -->`` and its end."""
-    from psgnn.models._weights import WEIGHTS, read_weights
+    from psgnn.scoring._weights import WEIGHTS, read_weights
 
     for name in WEIGHTS:
         begin, end = f"<!-- {name} weights begin -->\n", f"<!-- {name} weights end -->"
@@ -56,7 +56,7 @@ def with_weights(page: str) -> str:
 
 def weights_table(weights: Weights) -> str:
     """Numbers of the weights, and the range of the graphs that they were trained on."""
-    numbers = sum(tensor.numel() for tensor in weights.tensors.values())
+    numbers = sum(tensor.size for tensor in weights.tensors.values())
     made, check = weights.about["made"], weights.about["check"]
     lines = [
         f"{numbers:,} numbers; {made['graphs']} graphs of every family, seed {made['seed']}, {made['steps']} steps. "
@@ -91,7 +91,7 @@ def pictures() -> None:
     (data,) = load_dataset("communities")
     sets = {rule: select_anchors(data, rule, "log") for rule in ("random", "degree", "farthest-first")}
     plot_anchors(data, sets).savefig(ROOT / "docs" / "images" / "anchors.png", dpi=110)
-    grown = json.loads((ROOT / "benchmarks" / "results" / "scale.json").read_text())["rows"]
+    grown = json.loads((ROOT / "lab" / "benchmarks" / "results" / "scale.json").read_text())["rows"]
     benchmark("scale").plot(grown).savefig(ROOT / "docs" / "images" / "growth.png", dpi=110)
 
 
