@@ -50,9 +50,9 @@ class Page(HTMLParser):
 
 @pytest.fixture(scope="module")
 def trained() -> tuple[Task, Result]:
-    data = data_of(nx.connected_caveman_graph(8, 6))
-    data.node_names = [f"{HOSTILE}{v}" for v in range(48)]
-    task = psgnn.LinkPrediction(data, seed=0)
+    edges = np.array(nx.connected_caveman_graph(8, 6).edges).T
+    graph = psgnn.Graph.from_edges(edges, names=[f"{HOSTILE}{v}" for v in range(48)])
+    task = psgnn.LinkPrediction(graph, seed=0)
     return task, psgnn.fit(psgnn.build_model("psgnn", task), task, epochs=20)
 
 
@@ -99,10 +99,16 @@ def test_a_result_on_other_graphs_has_no_metrics(trained: tuple[Task, Result]) -
 
 
 def test_pretrained_weights_have_no_metrics() -> None:
-    result = psgnn.pretrained().on([data_of(nx.connected_caveman_graph(5, 7))])
-    assert "not tested on these graphs" in Page(result._repr_html_()).text
-    with pytest.raises(InputError, match="no ap: the model was not tested on these graphs"):
-        result.test["ap"]
+    edges = np.array(nx.connected_caveman_graph(5, 7).edges).T
+    graph = psgnn.Graph.from_edges(edges, names=[f"{HOSTILE}{v}" for v in range(35)])
+    scorer = psgnn.pretrained().on([graph])
+    page = Page(scorer._repr_html_())
+    assert set(page.tags) <= ALLOWED
+    assert "best-link (ready-made weights), link task" in page.text
+    assert "not tested on these graphs" in page.text
+    assert f"anchors: {HOSTILE}{scorer.anchors[0][0]}" in "".join(page.text)
+    assert not hasattr(scorer, "test")
+    assert not hasattr(scorer, "val")
 
 
 def test_a_loaded_result_is_shown_as_the_trained_one(tmp_path: Path) -> None:
@@ -195,7 +201,7 @@ def test_score_histograms_count_every_pair(trained: tuple[Task, Result]) -> None
     (axes,) = figure.axes
     counts = [sum(bar.get_height() for bar in bars) for bars in axes.containers]
     positives = int(task.test.labels.sum())
-    assert counts == [task.test.labels.numel() - positives, positives]
+    assert counts == [task.test.labels.size - positives, positives]
     labels = [text.get_text() for text in axes.get_legend().get_texts()]
     assert labels == [f"not linked ({counts[0]:.0f})", f"linked ({counts[1]:.0f})"]
 
