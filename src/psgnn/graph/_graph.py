@@ -218,9 +218,9 @@ class Graph:
         except ImportError:
             raise MissingExtraError("torch_geometric", "train", "to_pyg") from None
         arrays = {"x": self.x, "y": self.y, **self.split}
-        tensors = {key: torch.as_tensor(value) for key, value in arrays.items() if value is not None}
+        tensors = {key: torch.tensor(value) for key, value in arrays.items() if value is not None}
         edge_index = torch.from_numpy(self.adjacency.edge_index())
-        return Data(edge_index=edge_index, num_nodes=self.num_nodes, node_names=self.names, **tensors)
+        return Data(edge_index=edge_index, num_nodes=self.num_nodes, node_names=[*self.names], **tensors)
 
     def to_networkx(self) -> networkx.Graph:
         """The graph as a networkx graph whose nodes are the names; classes become the attribute ``y``."""
@@ -240,8 +240,9 @@ class Graph:
         import scipy.sparse
 
         ones = np.ones(self.adjacency.indices.size, np.float32)
-        shape = self.num_nodes, self.num_nodes
-        return scipy.sparse.csr_array((ones, self.adjacency.indices, self.adjacency.indptr), shape=shape)
+        parts = ones, self.adjacency.indices, self.adjacency.indptr
+        # A copy, since methods of SciPy such as eliminate_zeros write into these arrays.
+        return scipy.sparse.csr_array(parts, shape=(self.num_nodes, self.num_nodes), copy=True)
 
     def to_polars(self) -> polars.DataFrame:
         """Every edge once by the names of its ends: the columns ``source`` and ``target``."""
