@@ -3,6 +3,7 @@ import logging
 import os
 import subprocess
 import sys
+from dataclasses import replace
 
 import networkx as nx
 import numpy as np
@@ -14,28 +15,31 @@ from scipy.stats import chisquare
 from torch_geometric.data import Data
 
 from psgnn.errors import InputError
-from psgnn.graph._graph import Adjacency
+from psgnn.graph import Adjacency, Graph, Reading
 from psgnn.tasks import LinkPrediction, PairClassification
 
 SEEDS = st.integers(0, 2**32 - 1)
 
 
 def data_of(graph, y=None, **attributes):
-    """A networkx graph as Data, every edge in one direction only."""
+    """A networkx graph as a Graph, from every edge in one direction only."""
     graph = nx.convert_node_labels_to_integers(graph)
-    edge_index = torch.tensor(list(graph.edges), dtype=torch.int64).reshape(-1, 2).T
-    if y is not None:
-        attributes["y"] = torch.as_tensor(y)
-    return Data(edge_index=edge_index, num_nodes=graph.number_of_nodes(), **attributes)
+    edges = np.array(list(graph.edges), np.int64).reshape(-1, 2).T
+    return Graph.from_edges(edges, graph.number_of_nodes(), y=y, **attributes)
 
 
-def pairs_of(tensor):
-    return [tuple(pair) for pair in tensor.T.tolist()]
+def pairs_of(pairs):
+    return [tuple(pair) for pair in pairs.T.tolist()]
+
+
+def entries_of(graph):
+    """The entries of a Data's edge_index, or both directions of every edge of a Graph."""
+    return pairs_of(graph.edge_index if isinstance(graph, Data) else graph.adjacency.edge_index())
 
 
 def positives_and_negatives(split):
     pairs = np.array(pairs_of(split.pairs), dtype=np.int64).reshape(-1, 2)
-    labels = split.labels.numpy()
+    labels = split.labels
     return set(map(tuple, pairs[labels == 1].tolist())), set(map(tuple, pairs[labels == 0].tolist()))
 
 
@@ -47,25 +51,25 @@ def union_edges(graphs):
     """Undirected edges of the graphs in ids of the disjoint union, by brute force."""
     edges, start = set(), 0
     for graph in graphs:
-        edges |= {(start + min(u, v), start + max(u, v)) for u, v in pairs_of(graph.edge_index) if u != v}
+        edges |= {(start + min(u, v), start + max(u, v)) for u, v in entries_of(graph) if u != v}
         start += graph.num_nodes
     return edges
 
 
 def adjacency_edges(union):
-    return set(pairs_of(torch.from_numpy(union.adjacency.edges())))
+    return set(pairs_of(union.adjacency.edges()))
 
 
 def assert_well_formed(task):
     """What holds for every task: shapes, order, graphs, and that no pair is met twice anywhere."""
     seen = set()
     for split in splits_of(task).values():
-        assert split.pairs.dtype == split.graph_ids.dtype == torch.int64
-        assert split.labels.dtype == torch.float32
+        assert split.pairs.dtype == split.graph_ids.dtype == np.int64
+        assert split.labels.dtype == np.float32
         assert split.pairs.shape == (2, len(split.labels))
         assert split.graph_ids.shape == split.labels.shape
         assert (split.pairs[0] < split.pairs[1]).all()
-        for end in split.pairs.numpy():
+        for end in split.pairs:
             assert np.array_equal(np.searchsorted(task.ptr, end, side="right") - 1, split.graph_ids)
         pairs = pairs_of(split.pairs)
         assert len(set(pairs)) == len(pairs)
@@ -74,7 +78,7 @@ def assert_well_formed(task):
     assert task.ptr.tolist() == np.cumsum([0] + [graph.num_nodes for graph in task.graphs]).tolist()
     assert adjacency_edges(task.union) == union_edges(task.graphs)
     for graph in task.graphs:
-        both = pairs_of(graph.edge_index)
+        both = entries_of(graph)
         assert set(both) == {(v, u) for u, v in both}
         assert len(set(both)) == len(both)
 
@@ -90,14 +94,14 @@ def assert_no_leak(task, inputs):
         assert not negatives & edges
     visible = set()
     for start, graph in zip(task.ptr[:-1], task.graphs, strict=True):
-        visible |= {(start + u, start + v) for u, v in pairs_of(graph.edge_index)}
+        visible |= {(start + u, start + v) for u, v in entries_of(graph)}
     held_out = parts["val"][0] | parts["test"][0]
     assert not visible & (held_out | {(v, u) for u, v in held_out})
 
 
 @st.composite
 def graph_lists(draw, max_nodes=12):
-    """A list of graphs of all densities, among them empty, complete and directed ones with repeats."""
+    """A list of PyG graphs of all densities, among them empty, complete and directed ones with repeats."""
     rng = np.random.default_rng(draw(SEEDS))
     graphs = []
     for n in draw(st.lists(st.integers(1, max_nodes), min_size=1, max_size=5)):
@@ -151,7 +155,7 @@ def test_folds_partition_the_training_edges_and_hide_them(graphs, seed, folds):
     for f in range(folds):
         fold = task.fold(f)
         hidden = pairs_of(fold.positives)
-        assert fold.positives.dtype == torch.int64
+        assert fold.positives.dtype == np.int64
         assert fold.union.num_nodes == task.union.num_nodes
         assert np.array_equal(fold.union.ptr, task.ptr)
         assert adjacency_edges(fold.union) == train - set(hidden)
@@ -182,14 +186,35 @@ def test_usual_split_sizes():
 
 
 def test_what_is_kept_of_the_input():
-    graph = data_of(nx.path_graph(10), x=torch.rand(10, 2), y=list(range(10)), node_names=list("abcdefghij"))
-    graph.edge_attr = torch.rand(9, 3)
+    path = data_of(
+        nx.path_graph(10), x=np.arange(20.0).reshape(10, 2), y=list(range(10)), names=list("abcdefghij")
+    )
+    graph = replace(
+        path, split={"test_edge": np.array([[0], [9]])}, reading=Reading(10, 9, 9, 0, 0, 0, False)
+    )
+    before = graph.adjacency.edge_index()
+    (visible,) = LinkPrediction(graph).graphs
+    assert visible.x is graph.x
+    assert visible.y is graph.y
+    assert visible.names == graph.names == list("abcdefghij")
+    assert (visible.split, visible.reading) == ({}, None)  # would hold the hidden edges
+    assert visible.num_edges == 7
+    assert np.array_equal(graph.adjacency.edge_index(), before)
+
+
+def test_what_is_kept_of_a_pyg_graph():
+    path = data_of(
+        nx.path_graph(10), x=np.arange(20.0).reshape(10, 2), y=list(range(10)), names=list("abcdefghij")
+    )
+    graph = path.to_pyg()
+    graph.edge_attr = torch.rand(18, 3)
     graph.adj_t = "would hold the hidden edges"
     before = graph.edge_index.clone()
     (visible,) = LinkPrediction(graph).graphs
-    assert set(visible.keys()) == {"edge_index", "num_nodes", "x", "y", "node_names"}
-    assert visible.x is graph.x
-    assert visible.node_names == graph.node_names
+    assert set(vars(visible)) <= {"adjacency", "node_names", "x", "y", "split", "reading"}
+    assert np.array_equal(visible.x, graph.x)
+    assert np.array_equal(visible.y, graph.y)
+    assert visible.names == graph.node_names
     assert torch.equal(graph.edge_index, before)
 
 
@@ -213,22 +238,22 @@ def test_a_split_does_not_depend_on_the_other_graphs():
     after_tiny = LinkPrediction([tiny, grid], seed=7)
     after_caveman = LinkPrediction([caveman, grid], seed=7)
     own = after_caveman.test.graph_ids == 1
-    assert torch.equal(after_tiny.test.pairs, after_caveman.test.pairs[:, own] - caveman.num_nodes)
+    assert np.array_equal(after_tiny.test.pairs, after_caveman.test.pairs[:, own] - caveman.num_nodes)
 
 
 def test_equal_graphs_at_different_places_are_split_differently():
     graph = data_of(nx.grid_2d_graph(6, 6))
     task = LinkPrediction([graph, graph])
     one, two = (task.test.pairs[:, task.test.graph_ids == g] - task.ptr[g] for g in (0, 1))
-    assert not torch.equal(one, two)
+    assert not np.array_equal(one, two)
 
 
 def test_every_edge_and_every_unlinked_pair_is_held_out_equally_often():
     graph = data_of(nx.path_graph(8))  # 7 edges and 21 unlinked pairs, one of each in test
     drawn = [LinkPrediction(graph, seed=seed).test.pairs for seed in range(2000)]
     for column, outcomes in [(0, 7), (1, 21)]:
-        pairs = torch.stack([pairs[:, column] for pairs in drawn])
-        _, counts = np.unique(pairs.numpy(), axis=0, return_counts=True)
+        pairs = np.stack([pairs[:, column] for pairs in drawn])
+        _, counts = np.unique(pairs, axis=0, return_counts=True)
         assert counts.size == outcomes
         assert chisquare(counts).pvalue > 1e-3
 
@@ -241,10 +266,10 @@ def test_fresh_negatives_avoid_positives_and_held_out_negatives(graphs, seed, si
         assume(False)
     fresh = task.sample_negatives(size, np.random.default_rng(seed))
     assert fresh.shape == (2, size)
-    assert torch.equal(fresh, task.sample_negatives(size, np.random.default_rng(seed)))
+    assert np.array_equal(fresh, task.sample_negatives(size, np.random.default_rng(seed)))
     forbidden = set(pairs_of(task.val.pairs)) | set(pairs_of(task.test.pairs)) | adjacency_edges(task.union)
     assert not set(pairs_of(fresh)) & forbidden
-    graph, other = task.union.graph_of[fresh.numpy()]
+    graph, other = task.union.graph_of[fresh]
     assert np.array_equal(graph, other)
     # Every graph gets its share by training edges, to the next integer below or above.
     train = np.bincount(task.train.graph_ids[task.train.labels == 1], minlength=len(task.kept))
@@ -257,11 +282,11 @@ def test_fresh_negatives_are_uniform_and_cover_all_that_is_free():
     taken = adjacency_edges(task.union) | set(pairs_of(task.val.pairs)) | set(pairs_of(task.test.pairs))
     free = set(itertools.combinations(range(9), 2)) - taken
     fresh = task.sample_negatives(20_000, np.random.default_rng(1))
-    pairs, counts = np.unique(fresh.numpy(), axis=1, return_counts=True)
-    assert set(pairs_of(torch.from_numpy(pairs))) == free
+    pairs, counts = np.unique(fresh, axis=1, return_counts=True)
+    assert set(pairs_of(pairs)) == free
     assert chisquare(counts).pvalue > 1e-3
     # In random order, so that any batch of them is a sample.
-    assert chisquare(np.unique(fresh[:, :5000].numpy(), axis=1, return_counts=True)[1]).pvalue > 1e-3
+    assert chisquare(np.unique(fresh[:, :5000], axis=1, return_counts=True)[1]).pvalue > 1e-3
 
 
 def test_dense_graph_shares_its_few_unlinked_pairs():
@@ -329,14 +354,14 @@ def test_pair_classification_labels_and_splits(graphs, shares, seed, whole_graph
     assert task.kept == list(totals)
     assert_well_formed(task)
     assert union_edges(task.graphs) == union_edges([graphs[place] for place in task.kept])
-    y = torch.cat([graphs[place].y for place in task.kept])
+    y = np.concatenate([graphs[place].y for place in task.kept])
     for split in splits_of(task).values():
         ends = y[split.pairs]
         assert (ends >= 0).all()
-        assert torch.equal((ends[0] == ends[1]).float(), split.labels)
+        assert np.array_equal(ends[0] == ends[1], split.labels)
     counts = np.zeros((len(totals), 3, 2), dtype=int)
     for part, split in enumerate(splits_of(task).values()):
-        np.add.at(counts, (split.graph_ids.numpy(), part, (split.labels == 0).int().numpy()), 1)
+        np.add.at(counts, (split.graph_ids, part, (split.labels == 0).astype(int)), 1)
     assert counts.sum(axis=1).tolist() == [list(total) for total in totals.values()]
     if whole_graphs:
         assert (np.count_nonzero(counts.sum(axis=2), axis=1) == 1).all()
@@ -376,8 +401,8 @@ def test_held_out_graphs_are_chosen_by_the_seed():
     ("graphs", "options", "message"),
     [
         ([], {}, "no graph was given"),
-        ([data_of(nx.path_graph(9)), "cora"], {}, "graph 1 is a str without edge_index"),
-        ([Data(num_nodes=3)], {}, "graph 0 is a Data without edge_index"),
+        ([data_of(nx.path_graph(9)), "cora"], {}, "graph 1 is a str; psgnn.read_graph makes a Graph of it"),
+        ([Data(num_nodes=3)], {}, "graph 0 is a Data; psgnn.read_graph makes a Graph of it"),
         (data_of(nx.path_graph(9)), {"val": 0}, "val=0 is not a share"),
         (data_of(nx.path_graph(9)), {"test": float("nan")}, "test=nan is not a share"),
         (data_of(nx.path_graph(9)), {"val": "a"}, "val='a' is not a share"),
@@ -397,8 +422,8 @@ def test_bad_arguments(task, graphs, options, message):
     ("graphs", "options", "message"),
     [
         (data_of(nx.path_graph(9)), {}, "graph 0 has no node classes"),
-        (data_of(nx.path_graph(9), y=[0, 1]), {}, r"9 nodes, but its y is torch.int64 of shape \[2\]"),
-        (data_of(nx.path_graph(9), y=[0.5] * 9), {}, "its y is torch.float32"),
+        (data_of(nx.path_graph(9), y=[0, 1]), {}, r"9 nodes, but its y is int64 of shape \[2\]"),
+        (data_of(nx.path_graph(9), y=[0.5] * 9), {}, "its y is float64"),
         (data_of(nx.path_graph(9), y=[4] * 9), {}, "all its 9 labelled nodes are of class 4"),
         (data_of(nx.path_graph(9), y=[-1] * 9), {}, "0 same-class and 0 different-class pairs"),
         (data_of(nx.path_graph(3), y=[0, 0, 1]), {}, "1 same-class and 2 different-class pairs, at least 3"),
@@ -420,7 +445,7 @@ def test_a_blind_copy_draws_the_negatives_of_the_task():
     blind = task.blind()
     assert blind.test is task.val
     drawn = [each.sample_negatives(200, np.random.default_rng(0)) for each in (task, blind)]
-    assert torch.equal(*drawn)
+    assert np.array_equal(*drawn)
     linked, _ = positives_and_negatives(task.test)
     assert not linked & set(pairs_of(blind.sample_negatives(5000, np.random.default_rng(1))))
 
@@ -428,9 +453,7 @@ def test_a_blind_copy_draws_the_negatives_of_the_task():
 @pytest.mark.parametrize("kind", [LinkPrediction, PairClassification])
 def test_a_blind_copy_has_the_digest_of_its_own_splits(kind):
     def task():
-        data = data_of(nx.connected_caveman_graph(5, 6))
-        data.y = torch.arange(30) // 6
-        return kind(data, seed=2)
+        return kind(data_of(nx.connected_caveman_graph(5, 6), y=np.arange(30) // 6), seed=2)
 
     seen, unread = task(), task()
     assert seen.digest != seen.blind().digest  # even where that of the task is known already
@@ -449,14 +472,11 @@ def test_bad_folds_and_sizes():
 
 
 DIGESTS = """
-import torch
-from torch_geometric.data import Data
+import numpy as np
+from psgnn import Graph
 from psgnn.tasks import LinkPrediction, PairClassification
-nodes = torch.arange(50)
-graphs = [
-    Data(edge_index=torch.stack([nodes, (step * nodes + 7) % 50]), num_nodes=50, y=nodes // 8)
-    for step in (3, 1)
-]
+nodes = np.arange(50)
+graphs = [Graph.from_edges([nodes, (step * nodes + 7) % 50], 50, y=nodes // 8) for step in (3, 1)]
 digests = [task(graphs, seed=seed).digest for task in (LinkPrediction, PairClassification) for seed in (3, 4)]
 """
 
@@ -491,15 +511,13 @@ def test_pair_classification_of_the_protein_graphs(shared_data):
     root = shared_data / "proteins_full"
     edges = np.loadtxt(root / "PROTEINS_full_A.txt.gz", delimiter=",", dtype=np.int64) - 1
     graph = np.loadtxt(root / "PROTEINS_full_graph_indicator.txt", dtype=np.int64) - 1
-    y = torch.from_numpy(np.loadtxt(root / "PROTEINS_full_node_labels.txt", dtype=np.int64))
+    y = np.loadtxt(root / "PROTEINS_full_node_labels.txt", dtype=np.int64)
     ptr = np.searchsorted(graph, np.arange(graph[-1] + 2))
     edges = edges[np.argsort(graph[edges[:, 0]], kind="stable")]
     cuts = np.searchsorted(graph[edges[:, 0]], np.arange(graph[-1] + 2))
     graphs = [
-        Data(
-            edge_index=torch.from_numpy(edges[cuts[g] : cuts[g + 1]].T - ptr[g]),
-            num_nodes=int(ptr[g + 1] - ptr[g]),
-            y=y[ptr[g] : ptr[g + 1]],
+        Graph.from_edges(
+            edges[cuts[g] : cuts[g + 1]].T - ptr[g], int(ptr[g + 1] - ptr[g]), y=y[ptr[g] : ptr[g + 1]]
         )
         for g in range(graph[-1] + 1)
     ]
@@ -508,5 +526,5 @@ def test_pair_classification_of_the_protein_graphs(shared_data):
     assert len(task.kept) > 1000
     positives = sum(int(split.labels.sum()) for split in splits_of(task).values())
     assert positives <= 1_000_000
-    both = torch.cat([y[ptr[place] : ptr[place + 1]] for place in task.kept])[task.test.pairs]
-    assert torch.equal((both[0] == both[1]).float(), task.test.labels)
+    both = np.concatenate([y[ptr[place] : ptr[place + 1]] for place in task.kept])[task.test.pairs]
+    assert np.array_equal(both[0] == both[1], task.test.labels)
