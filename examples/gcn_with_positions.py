@@ -18,7 +18,8 @@ from psgnn.models.transforms import AddAnchorDistances
 def accuracy(positions: bool) -> float:
     """Node classification accuracy on half of the nodes, trained on the other half."""
     torch.manual_seed(0)
-    (data,) = psgnn.load_dataset("communities", communities=10, size=12)
+    (graph,) = psgnn.load_dataset("communities", communities=10, size=12)
+    data = graph.to_pyg()
     data.x = torch.ones(data.num_nodes, 1)
     if positions:
         data = AddAnchorDistances("log", method="farthest-first")(data)

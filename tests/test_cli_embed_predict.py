@@ -20,6 +20,7 @@ import polars as pl
 import pytest
 import torch
 from safetensors.torch import load_file, save_file
+from scipy.special import expit
 
 import psgnn
 from conftest import Run
@@ -61,7 +62,7 @@ def check_failure(result: tuple[int, str, str], message: str) -> None:
 
 
 def test_embed_writes_every_node_by_name(run: Run, my_run: Path, tmp_path: Path) -> None:
-    h = psgnn.load(my_run).embed().numpy()
+    h = psgnn.load(my_run).embed()
     code, out, err = run("embed", "run", "-o", "h.parquet")
     assert (code, err) == (0, "")
     assert out == f"18 nodes, {h.shape[1]} numbers each, are in h.parquet\n"
@@ -84,7 +85,7 @@ def test_embed_takes_another_graph(run: Run, my_run: Path, tmp_path: Path) -> No
     assert "11 nodes, 11 edges" in err
     frame = pl.read_csv("h.csv")
     assert set(frame["node"]) == {f"x{v}" for v in range(11)}
-    expected = psgnn.load(my_run).embed([psgnn.read_graph("other.csv")]).numpy()
+    expected = psgnn.load(my_run).on([psgnn.read_graph("other.csv")]).embed()
     assert frame.drop("node").to_numpy() == pytest.approx(expected, rel=1e-5)
 
 
@@ -137,9 +138,9 @@ def test_predict_scores_the_pairs_of_a_file_in_its_order(run: Run, my_run: Path,
     assert frame.select("source", "target").rows() == [("n12", "n3"), ("n2", "n1"), ("n8", "n9")]
     result = psgnn.load(my_run)
     place = {name: v for v, name in enumerate(result.node_names[0])}
-    pairs = torch.tensor([[place[u], place[v]] for u, v in frame.select("source", "target").rows()]).T
+    pairs = np.array([[place[u], place[v]] for u, v in frame.select("source", "target").rows()]).T
     assert frame["score"].to_list() == pytest.approx(result.score(pairs).tolist())
-    assert frame["probability"].to_list() == pytest.approx(result.score(pairs).sigmoid().tolist())
+    assert frame["probability"].to_list() == pytest.approx(expit(result.score(pairs)).tolist())
     code, out, err = run("predict", "run", "--pairs", "scores.parquet", "--json")  # and reads what it wrote
     assert [pair["score"] for pair in json.loads(out)["pairs"]] == pytest.approx(frame["score"].to_list())
 
@@ -336,8 +337,8 @@ def test_every_command_has_an_example_that_names_it(run: Run, command: str) -> N
 def test_ctrl_c_is_one_line(my_run: Path, tmp_path: Path) -> None:
     code = (
         "import os, signal, sys\n"
-        "import psgnn.scoring._search\n"
-        "psgnn.scoring._search.top_links = lambda *a, **k: os.kill(os.getpid(), signal.SIGINT)\n"
+        "import psgnn.scoring\n"
+        "psgnn.scoring.top_links = lambda *a, **k: os.kill(os.getpid(), signal.SIGINT)\n"
         "sys.argv = ['psgnn', 'predict', 'run', '--top', '3', '-o', 'p.csv']\n"
         "from psgnn import cli; cli.main()"
     )

@@ -343,7 +343,7 @@ def test_movement_shows_the_first_the_last_and_moments_between(recorded: Path) -
         assert nodes_at(places, stars(axes)) == set(at[epoch])
     # Distances are those of the graph that the model has seen.
     task = make_task(load_dataset("communities", communities=4, size=5), "link", 100)
-    seen = nx.Graph(task.graphs[0].edge_index.t().tolist())
+    seen = nx.Graph(task.graphs[0].edges.T.tolist())
     seen.add_nodes_from(range(20))
     hops = nx.multi_source_dijkstra_path_length(seen, set(at[40]))
     for level, shown in enumerate(levels(panels[2], places), start=1):
@@ -395,9 +395,9 @@ def test_the_ring_of_communities_keeps_nodes_apart_and_neighbours_near(communiti
 
 
 def test_the_lattice_has_edges_of_one_length() -> None:
-    [data] = load_dataset("grid", rows=4, cols=6)
+    [graph] = load_dataset("grid", rows=4, cols=6)
     places = lattice_layout(4, 6)
-    lengths = np.linalg.norm(places[data.edge_index[0]] - places[data.edge_index[1]], axis=1)
+    lengths = np.linalg.norm(places[graph.edges[0]] - places[graph.edges[1]], axis=1)
     assert np.ptp(lengths) == pytest.approx(0)
     assert places[0].tolist() == pytest.approx([-1, 0.6])  # the first node is on the upper left
     assert np.unique(places, axis=0).shape == (24, 2)

@@ -131,7 +131,7 @@ def test_a_rule_that_breaks_does_not_stop_those_that_work(
 ) -> None:
     install("rules-broken", "import no_such_module", anchors="last", pairs="near")
     assert "last" in list(RULES)
-    assert select_anchors(data_of(ring), "degree", 3).numel() == 3
+    assert select_anchors(data_of(ring), "degree", 3).size == 3
     with caplog.at_level(logging.WARNING, "psgnn"):
         names = {row["name"] for row in compare([data_of(ring)], "link", seeds=1)}
         compare([data_of(ring)], "link", seeds=1)
@@ -183,7 +183,7 @@ def test_a_taken_name_is_ignored_with_a_warning(
     assert notes[0].startswith(
         "anchor rule 'degree' of rules-clash 1.5 is ignored: the name is taken by psgnn"
     )
-    assert select_anchors(data_of(ring), "degree", 3).numel() == 3
+    assert select_anchors(data_of(ring), "degree", 3).size == 3
 
 
 def test_of_two_packages_with_one_name_the_first_is_used(
