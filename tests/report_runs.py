@@ -7,12 +7,10 @@ from typing import Any
 
 import networkx as nx
 import numpy as np
-import torch
-from torch_geometric.data import Data
 
 import psgnn
-from conftest import data_of
-from psgnn.graph._graph import Adjacency
+from conftest import adjacency_of
+from psgnn.graph import Adjacency, Graph
 from psgnn.report._drawing import Limits, Step, draw_graph
 
 HOSTILE_NAMES = [
@@ -30,16 +28,15 @@ HOSTILE_NAMES = [
 ]
 
 
-def hostile_graph() -> Data:
+def hostile_graph() -> Graph:
     """A ring of six caves of eight nodes, their number as class; the first nodes have hostile names."""
-    data = data_of(nx.connected_caveman_graph(6, 8))
-    data.node_names = [*HOSTILE_NAMES, *(f"node {v}" for v in range(len(HOSTILE_NAMES), 48))]
-    data.y = torch.arange(48) // 8
-    return data
+    edges = adjacency_of(nx.connected_caveman_graph(6, 8)).edges()
+    names = [*HOSTILE_NAMES, *(f"node {v}" for v in range(len(HOSTILE_NAMES), 48))]
+    return Graph.from_edges(edges, names=names, y=np.arange(48) // 8)
 
 
 def train(
-    graphs: Data | list[Data],
+    graphs: Graph | list[Graph],
     out: Path,
     *,
     name: str = "psgnn",

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import importlib
+from dataclasses import replace
 from typing import Any
 
 import networkx as nx
 import numpy as np
 import pytest
-import torch
-from torch_geometric.data import Data
 
-from conftest import Run, data_of
+from conftest import Run, adjacency_of
+from psgnn import Graph
 from psgnn.errors import InputError
 from psgnn.models import MODELS, build_model
 from psgnn.models._presets import ABLATIONS
@@ -24,10 +24,9 @@ from psgnn.training._peers import PEERS
 
 
 @pytest.fixture(scope="module")
-def graphs() -> list[Data]:
-    data = data_of(nx.connected_caveman_graph(6, 6))
-    data.y = torch.arange(36) // 6
-    return [data]
+def graphs() -> list[Graph]:
+    edges = adjacency_of(nx.connected_caveman_graph(6, 6)).edges()
+    return [Graph.from_edges(edges, y=np.arange(36) // 6)]
 
 
 # --- names
@@ -70,7 +69,7 @@ def test_parse_models() -> None:
 # --- tasks
 
 
-def test_the_options_of_a_task(graphs: list[Data]) -> None:
+def test_the_options_of_a_task(graphs: list[Graph]) -> None:
     assert isinstance(make_task(graphs, "link", 0, folds=3), LinkPrediction)
     small = make_task(graphs, "pair", 0, max_pairs=20)
     assert isinstance(small, PairClassification)
@@ -83,13 +82,12 @@ def test_the_options_of_a_task(graphs: list[Data]) -> None:
         make_task(graphs, "pair", 0, negatives="degree")
 
 
-def test_an_official_split_is_taken(graphs: list[Data]) -> None:
-    data = data_of(nx.path_graph(12))
+def test_an_official_split_is_taken(graphs: list[Graph]) -> None:
+    path = Graph(adjacency_of(nx.path_graph(12)))
     held_out = {"valid_edge": [[0], [2]], "valid_edge_neg": [[0], [3]]}
     held_out |= {"test_edge": [[0], [4]], "test_edge_neg": [[0], [5]]}
-    for name, pairs in held_out.items():
-        data[name] = torch.tensor(pairs)
-    task = make_task([data], "link", 0)
+    split = {name: np.array(pairs) for name, pairs in held_out.items()}
+    task = make_task([replace(path, split=split)], "link", 0)
     assert isinstance(task, OfficialLinks)
     assert task.test.pairs.tolist() == [[0, 0], [4, 5]]
 
@@ -98,7 +96,7 @@ def test_an_official_split_is_taken(graphs: list[Data]) -> None:
 
 
 @pytest.mark.parametrize("name", ["common-neighbours", "spectral-cosine"])
-def test_a_rule_is_measured_on_both_splits(graphs: list[Data], name: str) -> None:
+def test_a_rule_is_measured_on_both_splits(graphs: list[Graph], name: str) -> None:
     task = make_task(graphs, "link", 1)
     found = measure(Method(name, "rule"), task, 1)
     assert found.pop("seconds") > 0
@@ -109,7 +107,7 @@ def test_a_rule_is_measured_on_both_splits(graphs: list[Data], name: str) -> Non
     assert not found
 
 
-def test_a_model_is_built_with_its_preset_and_options_and_trained(graphs: list[Data]) -> None:
+def test_a_model_is_built_with_its_preset_and_options_and_trained(graphs: list[Graph]) -> None:
     task = make_task(graphs, "link", 0)
     found = measure(Method("gcn", "model", "paper", {"hidden": 8}), task, 0, epochs=5)
     expected = fit(build_model("gcn", task, "paper", 0, hidden=8), task, epochs=5, seed=0)
@@ -119,13 +117,13 @@ def test_a_model_is_built_with_its_preset_and_options_and_trained(graphs: list[D
     assert (found["best_epoch"], found["epochs_run"]) == (expected.record["best_epoch"], 5)
 
 
-def test_a_peer_is_measured_by_its_scores(graphs: list[Data], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_peer_is_measured_by_its_scores(graphs: list[Graph], monkeypatch: pytest.MonkeyPatch) -> None:
     seen = []
 
     def oracle(task: Any, seed: int) -> Any:
         seen.append(seed)
         positives = {tuple(pair) for pair in task.test.pairs[:, task.test.labels == 1].T.tolist()}
-        return lambda pairs: torch.tensor([float(tuple(pair) in positives) for pair in pairs.T.tolist()])
+        return lambda pairs: np.array([float(tuple(pair) in positives) for pair in pairs.T.tolist()])
 
     monkeypatch.setitem(PEERS, "boosting", oracle)
     found = measure(Method("boosting", "peer"), make_task(graphs, "link", 0), 7)
@@ -137,7 +135,7 @@ def test_a_peer_is_measured_by_its_scores(graphs: list[Data], monkeypatch: pytes
 # --- tables
 
 
-def test_rows_hold_every_seed_and_its_record(graphs: list[Data]) -> None:
+def test_rows_hold_every_seed_and_its_record(graphs: list[Graph]) -> None:
     rows = compare(graphs, "link", seeds=2, first_seed=5, records=True)
     assert sorted(row["name"] for row in rows) == sorted(HEURISTICS)
     assert [row["auc_mean"] for row in rows] == sorted((row["auc_mean"] for row in rows), reverse=True)
@@ -151,7 +149,7 @@ def test_rows_hold_every_seed_and_its_record(graphs: list[Data]) -> None:
         assert again["test"] == row["records"][1]["test"]
 
 
-def test_methods_of_all_kinds_in_one_table(graphs: list[Data]) -> None:
+def test_methods_of_all_kinds_in_one_table(graphs: list[Graph]) -> None:
     own = Method("gcn", "model", options={"layers": 1}, label="one layer")
     rows = compare(
         graphs, "pair", models=["gcn", "gcn/paper", own, "best-column"], peers=["best-column"],
@@ -165,12 +163,12 @@ def test_methods_of_all_kinds_in_one_table(graphs: list[Data]) -> None:
     assert all("records" not in row and row["auc_sd"] is None for row in rows)
 
 
-def test_two_methods_of_one_name_are_an_error(graphs: list[Data]) -> None:
+def test_two_methods_of_one_name_are_an_error(graphs: list[Graph]) -> None:
     with pytest.raises(InputError, match="two methods have the name 'gcn'"):
         compare(graphs, "link", models=["gcn", Method("gcn", "model", options={"layers": 1})], seeds=1)
 
 
-def test_the_options_of_the_task_reach_the_splits(graphs: list[Data]) -> None:
+def test_the_options_of_the_task_reach_the_splits(graphs: list[Graph]) -> None:
     rules = ["shortest-path"]
     (easy,) = compare(graphs, "link", rules=rules, seeds=2)
     (hard,) = compare(graphs, "link", rules=rules, seeds=2, task_options={"negatives": "distance"})
@@ -180,7 +178,7 @@ def test_the_options_of_the_task_reach_the_splits(graphs: list[Data]) -> None:
         compare(graphs, "link", seeds=0)
 
 
-def test_every_ablation_is_a_setting_of_psgnn(graphs: list[Data]) -> None:
+def test_every_ablation_is_a_setting_of_psgnn(graphs: list[Graph]) -> None:
     task = make_task(graphs, "link", 0)
     first, *others = ablations()
     assert [first.title, *(method.title for method in others)] == ["psgnn", *ABLATIONS]
@@ -192,7 +190,7 @@ def test_every_ablation_is_a_setting_of_psgnn(graphs: list[Data]) -> None:
 
 
 def test_ablate_compares_psgnn_with_its_parts_left_out(
-    graphs: list[Data], monkeypatch: pytest.MonkeyPatch
+    graphs: list[Graph], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("psgnn.training._compare.ABLATIONS", {"without roles": {"roles": False}})
     rows = compare(graphs, "link", models=["gcn"], ablate=True, seeds=1, epochs=2)

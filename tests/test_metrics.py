@@ -70,9 +70,9 @@ def test_ties_count_half():
 def test_evaluate_tells_the_mean_over_graphs_from_the_pooled_auc():
     # Each graph is ranked perfectly, but the scores of graph 1 are far above those of graph 0.
     split = Split(
-        pairs=torch.zeros(2, 4, dtype=torch.int64),
-        labels=torch.tensor([1.0, 1.0, 0.0, 0.0]),
-        graph_ids=torch.tensor([0, 1, 0, 1]),
+        pairs=np.zeros((2, 4), np.int64),
+        labels=np.array([1, 1, 0, 0], np.float32),
+        graph_ids=np.array([0, 1, 0, 1]),
     )
     scores = torch.tensor([1.0, 11.0, 0.0, 10.0], requires_grad=True)
     found = evaluate(split, scores)
@@ -93,9 +93,7 @@ def test_evaluate_tells_the_mean_over_graphs_from_the_pooled_auc():
 def test_evaluate_is_each_metric_by_itself(rows, k):
     labels, scores, groups = columns(rows)
     assume(labels.any() and not labels.all())
-    split = Split(
-        torch.zeros(2, len(rows), dtype=torch.int64), torch.tensor(labels).float(), torch.tensor(groups)
-    )
+    split = Split(np.zeros((2, len(rows)), np.int64), labels.astype(np.float32), groups)
     if any(0 < labels[groups == g].mean() < 1 for g in groups):
         assert list(evaluate(split, scores)) == list(METRICS)
     above, below = scores[labels], scores[~labels]
@@ -110,9 +108,7 @@ def test_evaluate_is_each_metric_by_itself(rows, k):
 
 
 def test_only_the_metrics_asked_for_are_computed():
-    all_positive = Split(
-        torch.zeros(2, 2, dtype=torch.int64), torch.ones(2), torch.zeros(2, dtype=torch.int64)
-    )
+    all_positive = Split(np.zeros((2, 2), np.int64), np.ones(2, np.float32), np.zeros(2, np.int64))
     assert evaluate(all_positive, [0.1, 0.2], ["ap"]) == {"ap": 1.0}
     with pytest.raises(InputError, match="AUC needs positives and negatives"):
         evaluate(all_positive, [0.1, 0.2], ["auc"])

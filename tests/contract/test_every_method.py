@@ -6,10 +6,11 @@ from copy import copy
 from dataclasses import replace
 
 import networkx as nx
+import numpy as np
 import pytest
-import torch
 
-from conftest import data_of
+from conftest import adjacency_of
+from psgnn import Graph
 from psgnn.models import PRESETS
 from psgnn.tasks import Task
 from psgnn.training._compare import REGISTRIES, Method, make_task, measure
@@ -23,8 +24,8 @@ METHODS = [
 
 
 def task_of(name: str) -> Task:
-    graph = data_of(nx.random_partition_graph([20, 20, 20], 0.4, 0.03, seed=1))
-    graph.y = torch.arange(3).repeat_interleave(20)
+    edges = adjacency_of(nx.random_partition_graph([20, 20, 20], 0.4, 0.03, seed=1)).edges()
+    graph = Graph.from_edges(edges, 60, y=np.repeat(np.arange(3), 20))
     return make_task([graph], name, seed=0)
 
 
