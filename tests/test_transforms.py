@@ -10,6 +10,7 @@ import torch
 import torch_geometric.transforms as T
 
 from conftest import data_of
+from psgnn.datasets import load_dataset
 from psgnn.distances import shortest_distances
 from psgnn.errors import InputError
 from psgnn.models.transforms import AddAnchorDistances, AddAnchorPageRank
@@ -46,6 +47,16 @@ def test_encodings_join_the_features_in_a_pipeline() -> None:
 def test_pagerank_is_the_logarithm_of_a_distribution() -> None:
     data = AddAnchorPageRank(2, restart=0.3, steps=50, attr_name="walk")(data_of(nx.path_graph(6)))
     assert torch.allclose(data.walk.exp().sum(dim=0), torch.ones(2), atol=1e-4)
+
+
+def test_a_graph_of_psgnn_becomes_pyg_data() -> None:
+    (graph,) = load_dataset("communities", communities=3, size=5)
+    data = AddAnchorDistances(2)(graph)
+    assert data.x.shape == (15, 2)
+    assert data.edge_index.shape == (2, 2 * graph.num_edges)
+    assert np.array_equal(data.y, graph.y)
+    assert data.node_names == graph.names
+    assert graph.x is None
 
 
 def test_unknown_names_are_refused() -> None:

@@ -20,7 +20,7 @@ from torch_geometric.transforms import BaseTransform
 from psgnn.anchors import RULES, select_anchors
 from psgnn.distances import hop_columns, pagerank_columns
 from psgnn.errors import unknown_name
-from psgnn.graph._graph import Adjacency, IntArray, as_graph
+from psgnn.graph._graph import Adjacency, Graph, IntArray, as_graph
 
 ENCODINGS = ("proximity", "hops", "scaled")
 
@@ -31,9 +31,11 @@ class _AnchorEncoding(BaseTransform):  # type: ignore[misc]
             raise unknown_name("anchor rule", method, RULES)
         self.k, self.method, self.attr_name, self.seed = k, method, attr_name, seed
 
-    def forward(self, data: Data) -> Data:
+    def forward(self, data: Data | Graph) -> Data:
         """The data with the encoding added; its anchors are in ``data.anchors``."""
         graph = as_graph(data)
+        if isinstance(data, Graph):
+            data = data.to_pyg()
         anchors = select_anchors(graph, self.method, self.k, self.seed)
         encoding = torch.from_numpy(self._encode(graph.adjacency, anchors))
         data.anchors = torch.from_numpy(anchors)
