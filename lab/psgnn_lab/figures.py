@@ -31,8 +31,8 @@ from psgnn_lab.statistics import Cell, read_cells
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
-    from torch_geometric.data import Data
 
+    from psgnn.graph import Graph
     from psgnn.report.plot import Places, SizePoint
 
 SUFFIXES = (".svg", ".png")
@@ -91,7 +91,7 @@ def _file(manifest: Manifest, cell: Cell) -> Path:
     return record_path(manifest.records, cell.row.name, cell.method.name)
 
 
-def _graph(manifest: Manifest, cell: Cell) -> Data:
+def _graph(manifest: Manifest, cell: Cell) -> Graph:
     """The graph that the model of the first seed has seen."""
     from psgnn.training._compare import make_task
 
@@ -107,7 +107,7 @@ def _graph(manifest: Manifest, cell: Cell) -> Data:
     return task.graphs[0]
 
 
-def _load(manifest: Manifest, dataset: str, options: Mapping[str, Any]) -> list[Data]:
+def _load(manifest: Manifest, dataset: str, options: Mapping[str, Any]) -> list[Graph]:
     from psgnn.datasets import load_dataset
 
     return load_dataset(dataset, manifest.data, **options)

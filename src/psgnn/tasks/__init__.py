@@ -2,8 +2,8 @@
 
 ::
 
-    task = LinkPrediction(data, val=0.1, test=0.1, seed=0)
-    task.graphs[0].edge_index   # the visible graph: held-out edges are gone
+    task = LinkPrediction(graph, val=0.1, test=0.1, seed=0)
+    task.graphs[0].edges        # the visible graph: held-out edges are gone
     task.test.pairs             # int64 [2, P], u < v, ids in the disjoint union of the graphs
     task.test.labels            # float32 [P], 1 for positives and 0 for negatives
 
