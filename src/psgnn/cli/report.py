@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from psgnn.cli.arguments import Force, Json, Quiet, Verbose
+from psgnn.cli.arguments import Force, Json, Quiet, Verbose, check_run
 from psgnn.errors import InputError
 
 PAGE_SUFFIXES = (".html", ".htm")
@@ -39,14 +39,17 @@ def report_command(
     """
     from psgnn.console import print_json, set_verbosity
     from psgnn.paths import check_output
-    from psgnn.report._page import write_page
-    from psgnn.report._summary import plain, summarise
 
     set_verbosity(quiet=quiet or as_json, verbose=verbose)
     if out is None and not as_json:
         raise InputError("say where the page goes, such as --out report.html")
     if out is not None:
         check_output(out, force=force, suffixes=PAGE_SUFFIXES)
+    for run in runs:
+        check_run(run)
+    from psgnn.report._page import write_page
+    from psgnn.report._summary import plain, summarise
+
     summary = summarise(runs, top=top, comparison=comparison, show_progress=not quiet and not as_json)
     if out is not None:
         size = write_page(summary, out, force=force)
