@@ -115,7 +115,7 @@ class LearnedPicker(nn.Module):
         return Choice.plain(self._spread(view))
 
     def _spread(self, view: TensorView) -> IntArray:
-        return batch_anchors(view.union, "farthest", self.k, self.seed)
+        return batch_anchors(view.union, "farthest-first", self.k, self.seed)
 
     def _of_graph(
         self, view: TensorView, g: int, count: int, training: Sequence[Evidence], validation: Evidence
