@@ -23,7 +23,7 @@ from psgnn.models import (
     RulePicker,
     ScorePicker,
     SequentialPicker,
-    View,
+    TensorView,
     build_model,
     view_of,
 )
@@ -40,7 +40,7 @@ SHAPES = [
 ]
 
 
-def three_views() -> View:
+def three_views() -> TensorView:
     return view_of([data_of(shape) for shape in SHAPES])
 
 
@@ -146,7 +146,7 @@ def test_blocks_on_many_threads_give_the_same(monkeypatch: pytest.MonkeyPatch) -
 # --- the layer against the paper's loops
 
 
-def naive_layer(layer: AnchorLayer, h: torch.Tensor, view: View, choice: Choice) -> torch.Tensor:
+def naive_layer(layer: AnchorLayer, h: torch.Tensor, view: TensorView, choice: Choice) -> torch.Tensor:
     """Algorithm 1, part 2, node by node and anchor by anchor."""
     hops = view.oracle.hops(choice.nodes.numpy())
     rows = []

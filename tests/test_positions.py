@@ -9,21 +9,21 @@ import networkx as nx
 import numpy as np
 import numpy.typing as npt
 import pytest
-import torch
 from hypothesis import given, settings
 from numba.core.errors import TypingError
 
 from conftest import adjacency_of, data_of, random_graphs
 from psgnn.anchors import select_anchors
 from psgnn.distances._propagation import smooth, whole_lines
-from psgnn.graph._graph import GraphBatch, IntArray
+from psgnn.graph._graph import Graph, GraphBatch, IntArray
 from psgnn.kernels._pairs import local_walks, triangles
 from psgnn.kernels._profiles import channel_profiles, hop_profiles
-from psgnn.models import View, view_of
+from psgnn.models import view_of
 from psgnn.positions._measure import FLOOR, Parts, Positions, positions_of
 from psgnn.positions._roles import ROLES
 from psgnn.positions._spectral import MOST_VECTORS, _Smoother, _SmootherOfOne, anchor_basis
 from psgnn.positions._statistics import UNKNOWN_HOPS, pair_statistics, statistic_names
+from psgnn.positions._view import View
 
 PARTS = [part.name for part in fields(Parts)]
 
@@ -85,7 +85,7 @@ def test_the_basis_is_orthonormal_and_diagonalises_the_matrix(graph: nx.Graph, s
 @pytest.mark.parametrize("graph", [BROKEN, RANDOM, nx.connected_caveman_graph(6, 5)])
 def test_leading_eigenvalues_and_their_space_are_found_from_few_anchors(graph: nx.Graph) -> None:
     union = union_of(graph)
-    anchors = select_anchors(data_of(graph), "farthest-first", 10).numpy()[None]
+    anchors = select_anchors(data_of(graph), "farthest-first", 10)[None]
     basis, values = anchor_basis(union, anchors)
     exact, vectors = np.linalg.eigh(smoothing_matrix(graph))
     np.testing.assert_allclose(values[0, :4], exact[::-1][:4], atol=0.01)
@@ -252,7 +252,7 @@ def test_hop_profiles_as_by_hand(graph: nx.Graph, padding: int, seed: int) -> No
     union = union_of(graph)
     anchors = anchor_rows(union, [int(count)], seed)
     table = np.concatenate([anchors, np.full((1, padding), -1)], axis=1)
-    hops = View(union, torch.ones(len(graph), 1)).oracle.hops(table)
+    hops = View(union).oracle.hops(table)
     pairs = all_pairs(len(graph))
     found = np.full((pairs.shape[1], 9), np.nan, np.float32)
     hop_profiles(hops, np.full(pairs.shape[1], count), *pairs, 99.0, found)
@@ -414,11 +414,11 @@ def test_roles_as_networkx_has_them() -> None:
 
 
 def test_traits_are_means_over_neighbours_and_leave_features_out_when_told() -> None:
-    data = data_of(PATH)
-    data.x = torch.arange(14.0).reshape(7, 2) ** 2
-    traits = measured(view_of([data]), np.array([[0]])).traits.numpy()
+    x = np.arange(14, dtype=np.float32).reshape(7, 2) ** 2
+    data = Graph(adjacency_of(PATH), x=x)
+    traits = measured(view_of([data]), np.array([[0]])).traits
     assert traits.shape == (7, 3 * (len(ROLES) + 2))
-    x, width = data.x.numpy(), len(ROLES) + 2
+    width = len(ROLES) + 2
     np.testing.assert_allclose(traits[:, len(ROLES) : width], x)
     mean = np.stack([x[sorted(PATH[v])].mean(axis=0) for v in PATH])
     np.testing.assert_allclose(traits[:, width + len(ROLES) : 2 * width], mean, rtol=1e-6)
@@ -520,7 +520,7 @@ def test_statistics_are_finite_on_any_graph(graph: nx.Graph, seed: int) -> None:
     count = int(np.random.default_rng(seed).integers(1, len(graph) + 1))
     positions = measured(view_of([data_of(graph)]), anchor_rows(union, [count], seed))
     assert np.isfinite(positions.channels).all()
-    assert np.isfinite(positions.traits.numpy()).all()
+    assert np.isfinite(positions.traits).all()
     found = pair_statistics(positions, all_pairs(len(graph)))
     assert np.isfinite(found).all()
     assert np.abs(found).max() < 1e3
