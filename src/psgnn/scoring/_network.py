@@ -128,7 +128,8 @@ def newton_step(columns: np.ndarray, labels: np.ndarray) -> np.ndarray:
     mean[:2], deviation[:2] = 0, 1
     x = (columns - mean) / deviation
     links = labels.sum()
-    weight = np.where(labels > 0, 0.5 / links, 0.5 / (labels.size - links)) * labels.size
+    others = max(labels.size - links, 1)  # a complete graph has none
+    weight = np.where(labels > 0, 0.5 / links, 0.5 / others) * labels.size
     chance = 1 / (1 + np.exp(-columns[:, 1]))
     penalty = np.full(mean.size, RIDGE)
     penalty[0] = 1e-6
