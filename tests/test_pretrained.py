@@ -13,20 +13,21 @@ import networkx as nx
 import numpy as np
 import pytest
 import torch
-from safetensors.torch import load, save
+from safetensors.numpy import load, save
 
 import psgnn
-from conftest import Run, data_of
+from conftest import Run, adjacency_of, data_of
+from psgnn.anchors._rules import batch_anchors
 from psgnn.datasets._catalog import FAMILY_NAMES
 from psgnn.datasets._families import FAMILIES, GROUPED, HUGEST, LEAST_EDGES, draw, draw_grouped
 from psgnn.datasets._generators import DENSE, LARGEST, MOST_EDGES
+from psgnn.distances._propagation import Floats
 from psgnn.errors import InputError
-from psgnn.models import build_model, view_of
-from psgnn.models._choices import channels_of
-from psgnn.models._config import make_config
-from psgnn.models._decoders import RIDGE, ContextDecoder, _newton_step
+from psgnn.graph._graph import GraphBatch, IntArray
+from psgnn.models import ChannelEncoder, Choice, DistanceDecoder, PositionModel, build_model, view_of
+from psgnn.models._config import check_config, make_config
+from psgnn.models._decoders import ContextDecoder
 from psgnn.models._models import model_of
-from psgnn.models._pickers import RulePicker
 from psgnn.positions._context import (
     BINS,
     MOST_LESSONS,
@@ -36,9 +37,11 @@ from psgnn.positions._context import (
     count_ratios,
     lessons_of,
 )
-from psgnn.positions._measure import Parts, Positions
+from psgnn.positions._measure import Parts, Positions, positions_of
 from psgnn.positions._statistics import pair_statistics, statistic_names
-from psgnn.scoring._pretrained import MOST_SETS, from_weights
+from psgnn.positions._view import View
+from psgnn.scoring._network import RIDGE, Seat, network_of, newton_step
+from psgnn.scoring._pretrained import MOST_SETS, Pretrained, from_weights
 from psgnn.scoring._weights import WEIGHTS, feature_definition, parse_weights, read_weights
 from psgnn.tasks import LinkPrediction
 from psgnn.tasks._metrics import roc_auc
@@ -49,12 +52,29 @@ from psgnn_lab.pretraining import pretrain as pretraining
 from psgnn_lab.pretraining.pretrain import pretrain
 from psgnn_lab.pretraining.store import LessonStore
 
+CLOSE: dict[str, float] = {"rtol": 1e-4, "atol": 1e-4}  # where float32 sums have another order
 VILLAGE = Path(__file__).parent.parent / "examples" / "village.csv"
 
 
 def positions(graph: nx.Graph) -> Positions:
-    view = view_of([data_of(graph)])
-    return channels_of(view, RulePicker("mixed", "log^2", 0)(view), Parts())
+    batch = GraphBatch.of([data_of(graph)])
+    return positions_of(View(batch), batch_anchors(batch, "mixed", "log^2", 0), Parts())
+
+
+def all_pairs(*sizes: int) -> IntArray:
+    """All pairs within graphs of these sizes, side by side."""
+    starts = np.cumsum(sizes) - sizes
+    return np.concatenate(
+        [np.stack(np.triu_indices(n, 1)) + first for n, first in zip(sizes, starts, strict=True)], axis=1
+    )
+
+
+@torch.no_grad()
+def torch_scores(model: PositionModel, graphs: list[psgnn.Graph], pairs: IntArray) -> Floats:
+    """Scores of the model before any training step."""
+    view = view_of(graphs)
+    scores = model.eval().score(view, model.pick(view), torch.from_numpy(pairs))
+    return np.asarray(scores.numpy())
 
 
 # Families
@@ -152,9 +172,9 @@ def test_strict_leaves_the_ratios_out_and_nothing_else() -> None:
     statistics = pair_statistics(seen, pairs)
     strict, usual = (context_columns(seen, pairs, statistics, strict=strict) for strict in (True, False))
     width = len(statistic_names(Parts()))
-    assert strict[:, : 1 + width].abs().max() == 0
-    assert torch.equal(usual[:, 0], torch.ones(3))
-    assert torch.equal(strict[:, 1 + width :], usual[:, 1 + width :])
+    assert np.abs(strict[:, : 1 + width]).max() == 0
+    assert np.array_equal(usual[:, 0], np.ones(3))
+    assert np.array_equal(strict[:, 1 + width :], usual[:, 1 + width :])
 
 
 def test_lessons_are_links_that_are_hidden(graph_of_lessons: Positions) -> None:
@@ -200,50 +220,56 @@ def test_a_correction_is_a_newton_step() -> None:
     gradient = torch.autograd.functional.jacobian(loss, zero)
     newton = -torch.linalg.solve(torch.autograd.functional.hessian(loss, zero), gradient)
     scaled = torch.cat([columns[:, :2], (columns[:, 2:] - columns[:, 2:].mean(dim=0)) / scale], dim=1)
-    torch.testing.assert_close(columns @ _newton_step(columns, labels), scaled @ newton, rtol=1e-4, atol=1e-6)
+    step = newton_step(columns.numpy(), labels.numpy())
+    np.testing.assert_allclose(columns.numpy() @ step, scaled @ newton, rtol=1e-4, atol=1e-6)
 
 
 def test_a_network_that_knows_nothing_is_corrected(graph_of_lessons: Positions) -> None:
-    decoder = ContextDecoder(Parts(), 8, dropout=0.0, members=2, strict=False)
     lessons = list(lessons_of(graph_of_lessons))
     seen, pairs, labels = lessons[0]
-    decoder.calibrate(seen, pairs)
-    for parameter in decoder.parameters():
+    model = model_of(check_config(read_weights("best-link").about["config"]))
+    assert isinstance(model.decoder, ContextDecoder)
+    model.decoder.calibrate(seen, torch.from_numpy(pairs))
+    for parameter in model.decoder.parameters():
         torch.nn.init.zeros_(parameter)
-    assert roc_auc(labels, decoder(seen, pairs).detach()) == 0.5
-    weights = {key: value.clone() for key, value in decoder.state_dict().items()}
-    decoder.correct(lessons)
-    assert roc_auc(labels, decoder(seen, pairs).detach()) > 0.8
-    assert all(torch.equal(value, weights[key]) for key, value in decoder.state_dict().items())
+    weights = {key: value.numpy().copy() for key, value in model.state_dict().items()}
+    network = network_of(weights, read_weights("best-link").about["config"])
+    seat = Seat(network, seen, strict=False)
+    assert roc_auc(labels, seat.score(pairs)) == 0.5
+    corrected = replace(seat, correction=seat.correct(lessons))
+    assert roc_auc(labels, corrected.score(pairs)) > 0.8
+    assert all(np.array_equal(value, weights[key]) for key, value in model.state_dict().items())
 
 
 def test_scores_are_means_over_sets_of_anchors() -> None:
     graph = data_of(nx.connected_watts_strogatz_graph(80, 4, 0.1, seed=2))
     weights = psgnn.pretrained()
     result = weights.on([graph])
-    assert len(result.others) == MOST_SETS - 1
-    assert len({str(one.anchors) for one in (result, *result.others)}) == MOST_SETS
-    pairs = torch.tensor([[0, 1, 2], [10, 3, 40]])
-    alone = [replace(one, others=()).score(pairs) for one in (result, *result.others)]
-    torch.testing.assert_close(result.score(pairs), torch.stack(alone).mean(dim=0))
-    union = result.view.union
-    single = weights.on_union(union, result.node_names, sets=1)
-    assert torch.equal(single.score(pairs), alone[0])
-    assert not single.others
+    assert len(result.seats) == MOST_SETS
+    alone = [replace(result, seats=(seat,)) for seat in result.seats]
+    assert len({str(one.anchors) for one in alone}) == MOST_SETS
+    pairs = np.array([[0, 1, 2], [10, 3, 40]])
+    scores = [one.score(pairs) for one in alone]
+    np.testing.assert_allclose(result.score(pairs), np.mean(scores, axis=0), rtol=1e-6, atol=1e-5)
+    single = weights.on_union(result.batch, result.node_names, sets=1)
+    assert np.array_equal(single.score(pairs), scores[0])
+    assert len(single.seats) == 1
 
 
 def test_large_graphs_are_seen_from_one_set(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("psgnn.scoring._pretrained.SETS_OF_NODES", 100)
-    assert not psgnn.pretrained().on([data_of(nx.path_graph(60))]).others
-    assert len(psgnn.pretrained().on([data_of(nx.path_graph(50))]).others) == 1
+    assert len(psgnn.pretrained().on([data_of(nx.path_graph(60))]).seats) == 1
+    assert len(psgnn.pretrained().on([data_of(nx.path_graph(50))]).seats) == 2
 
 
 def test_few_links_correct_nothing() -> None:
-    result = psgnn.pretrained().on([data_of(nx.cycle_graph(30))])
-    assert not result.model.decoder.correction.any()
-    assert psgnn.pretrained().on([data_of(nx.grid_2d_graph(20, 20))]).model.decoder.correction.any()
-    strict = psgnn.pretrained().on([data_of(nx.grid_2d_graph(20, 20))], strict=True)
-    assert not strict.model.decoder.correction.any()
+    grid = data_of(nx.grid_2d_graph(20, 20))
+    few = psgnn.pretrained().on([data_of(nx.cycle_graph(30))])
+    assert all(seat.correction is None for seat in few.seats)
+    many = psgnn.pretrained().on([grid])
+    assert all(seat.correction is not None and seat.correction.any() for seat in many.seats)
+    strict = psgnn.pretrained().on([grid], strict=True)
+    assert all(seat.correction is None for seat in strict.seats)
 
 
 def test_the_context_knows_the_visible_graph_alone() -> None:
@@ -252,7 +278,7 @@ def test_the_context_knows_the_visible_graph_alone() -> None:
     method = Method("best-link", "pretrained")
     before = measure(method, task, seed=0)
     for split in (task.val, task.test):
-        split.labels.copy_(1 - split.labels)
+        split.labels[:] = 1 - split.labels
     after = measure(method, task, seed=0)
     for part in ("val", "test"):
         assert before[part]["auc"] != 0.5
@@ -292,6 +318,77 @@ def test_weights_that_fit_nothing_are_refused() -> None:
         from_weights(type(weights)(missing, weights.about), "mine")
     with pytest.raises(InputError, match="are damaged"):
         from_weights(type(weights)(weights.tensors, {**weights.about, "range": {}}), "mine")
+
+
+# The network in NumPy
+
+
+SMALL_WORLD = nx.connected_watts_strogatz_graph(150, 4, 0.1, seed=1)
+MIXED = (
+    nx.connected_caveman_graph(6, 10),
+    nx.path_graph(7),
+    nx.disjoint_union(nx.star_graph(20), nx.empty_graph(2)),
+)
+
+
+@pytest.fixture(params=[(SMALL_WORLD,), MIXED], ids=["one graph", "a batch"])
+def graphs(request: pytest.FixtureRequest) -> list[psgnn.Graph]:
+    return [psgnn.Graph(adjacency_of(graph)) for graph in request.param]
+
+
+def both(name: str) -> tuple[Pretrained, PositionModel]:
+    """The shipped weights in NumPy and in torch."""
+    weights = read_weights(name)
+    model = model_of(check_config(weights.about["config"]))
+    model.load_state_dict({key: torch.from_numpy(value) for key, value in weights.tensors.items()})
+    return from_weights(weights, name), model.eval()
+
+
+@pytest.mark.parametrize("strict", [True, False])
+@pytest.mark.parametrize("name", WEIGHTS)
+def test_the_network_scores_as_torch_does(name: str, strict: bool, graphs: list[psgnn.Graph]) -> None:
+    ours, model = both(name)
+    assert isinstance(model.decoder, ContextDecoder)
+    model.decoder.strict = strict
+    seat = ours.on(graphs).seats[0]
+    pairs = all_pairs(*(graph.num_nodes for graph in graphs))
+    assert context_of(seat.positions).ratios is not None  # which `strict` leaves out
+    expected = torch_scores(model, graphs, pairs)
+    assert expected.std() > 0.5
+    uncorrected = replace(seat, strict=strict, correction=None)
+    np.testing.assert_allclose(uncorrected.score(pairs), expected, **CLOSE)
+    statistics = pair_statistics(seat.positions, pairs)
+    context = context_columns(seat.positions, pairs, statistics, strict=strict)
+    np.testing.assert_allclose(ours.network.scores(statistics, context), expected, **CLOSE)
+
+
+@pytest.mark.parametrize("name", WEIGHTS)
+def test_the_network_embeds_as_torch_does(name: str, graphs: list[psgnn.Graph]) -> None:
+    ours, model = both(name)
+    assert isinstance(model.encoder, ChannelEncoder)
+    scorer, view = ours.on(graphs), view_of(graphs)
+    choice = model.pick(view)
+    assert isinstance(choice, Choice)
+    assert np.array_equal(scorer.seats[0].positions.nodes, choice.nodes)
+    with torch.no_grad():
+        expected = model.encoder(view, choice).numpy()
+    assert (expected.std(axis=0) > 0).mean() > 0.9
+    np.testing.assert_allclose(scorer.embed(), expected, **CLOSE)
+    some = np.array([5, 0, 66, 5, scorer.batch.num_nodes - 1])
+    np.testing.assert_allclose(scorer.embed(some), expected[some], **CLOSE)
+
+
+@pytest.mark.parametrize("name", WEIGHTS)
+def test_embedded_pairs_are_scored_as_torch_does(name: str, graphs: list[psgnn.Graph]) -> None:
+    ours, model = both(name)
+    assert isinstance(model.embedding_decoder, DistanceDecoder)
+    scorer = ours.on(graphs)
+    h, pairs = scorer.embed(), all_pairs(*(graph.num_nodes for graph in graphs))
+    pairs = np.concatenate([pairs, [[3], [3]]], axis=1)  # a distance of zero
+    with torch.no_grad():
+        expected = model.embedding_decoder(torch.from_numpy(h), torch.from_numpy(pairs)).numpy()
+    assert expected.std() > 0.1
+    np.testing.assert_allclose(scorer.score_embedded(h, pairs), expected, **CLOSE)
 
 
 # Pretraining
@@ -445,12 +542,11 @@ def test_probabilities_are_calibrated_on_new_graphs_of_the_families() -> None:
     for family in FAMILY_NAMES:
         task = LinkPrediction(psgnn.load_dataset("family", family=family, seed=5), seed=0)
         names = [[str(v) for v in range(task.union.num_nodes)]]
-        with torch.no_grad():
-            found = psgnn.pretrained().on_union(task.union, names, strict=True).score(task.test.pairs)
-        keep = torch.linspace(0, found.numel() - 1, min(found.numel(), 200)).long()
-        scores.append(found[keep].sigmoid())
+        found = psgnn.pretrained().on_union(task.union, names, strict=True).score(task.test.pairs)
+        keep = np.linspace(0, found.size - 1, min(found.size, 200)).astype(np.int64)
+        scores.append(1 / (1 + np.exp(-found[keep])))
         labels.append(task.test.labels[keep])
-    p, y = torch.cat(scores), torch.cat(labels)
+    p, y = np.concatenate(scores), np.concatenate(labels)
     for low in (0.0, 0.25, 0.5, 0.75):
         inside = (p >= low) & (p < low + 0.25)
         assert abs(float(p[inside].mean()) - float(y[inside].mean())) < 0.12
@@ -467,25 +563,24 @@ def test_a_graph_unlike_all_others_is_pointed_out(caplog: pytest.LogCaptureFixtu
 def test_features_are_not_looked_at_and_several_graphs_are_one_union() -> None:
     (grid,) = psgnn.load_dataset("grid", rows=8, cols=8)
     plain = psgnn.pretrained().on([grid], strict=True)
-    pairs = torch.triu_indices(64, 64, 1)[:, ::7]
-    grid.x = torch.randn(64, 5)
-    assert torch.equal(psgnn.pretrained().on([grid], strict=True).score(pairs), plain.score(pairs))
+    pairs = all_pairs(64)[:, ::7]
+    grid = replace(grid, x=np.random.default_rng(0).standard_normal((64, 5)).astype(np.float32))
+    assert np.array_equal(psgnn.pretrained().on([grid], strict=True).score(pairs), plain.score(pairs))
     both = psgnn.pretrained().on(
         [grid, psgnn.load_dataset("communities", communities=4, size=6)[0]], strict=True
     )
-    torch.testing.assert_close(both.score(pairs), plain.score(pairs), atol=1e-4, rtol=1e-4)
+    np.testing.assert_allclose(both.score(pairs), plain.score(pairs), atol=1e-4, rtol=1e-4)
 
 
 def test_training_starts_where_pretraining_ended(tmp_path: Path) -> None:
     task = LinkPrediction(psgnn.load_dataset("communities", communities=8, size=8), seed=0)
     model = build_model("psgnn", task, init="pretrained")
     start = psgnn.pretrained().on_union(task.union, [[str(v) for v in range(64)]], sets=1)
-    with torch.no_grad():
-        model.eval()
-        scores = model.score(start.view, start.choice, task.val.pairs)
-    torch.testing.assert_close(scores, start.score(task.val.pairs))
+    scores = torch_scores(model, task.graphs, task.val.pairs)
+    np.testing.assert_allclose(scores, start.score(task.val.pairs), **CLOSE)
     result = fit(model, task, epochs=4, out=tmp_path / "run")
-    assert torch.equal(psgnn.load(tmp_path / "run").score(task.test.pairs), result.score(task.test.pairs))
+    again = psgnn.load(tmp_path / "run")
+    assert np.array_equal(again.score(task.test.pairs), result.score(task.test.pairs))
 
 
 def test_pretrained_weights_fit_one_kind_of_model() -> None:
@@ -510,7 +605,7 @@ def test_nodes_that_belong_together_are_found_without_a_label() -> None:
     task = psgnn.PairClassification([data], seed=0)
     result = psgnn.pretrained("best-pair").on([data])
     assert result.record["strict"]
-    assert not result.model.decoder.correction.any()
+    assert all(seat.correction is None for seat in result.seats)
     assert roc_auc(task.test.labels, result.score(task.test.pairs)) > 0.99
 
 
@@ -519,10 +614,8 @@ def test_pair_training_starts_where_the_weights_are(tmp_path: Path) -> None:
     task = psgnn.PairClassification(graphs, seed=0)
     model = build_model("psgnn", task, init="pretrained")
     start = psgnn.pretrained("best-pair").on_union(task.union, [[str(v) for v in range(48)]], sets=1)
-    model.eval()
-    with torch.no_grad():
-        scores = model.score(start.view, start.choice, task.val.pairs)
-    torch.testing.assert_close(scores, start.score(task.val.pairs))
+    scores = torch_scores(model, task.graphs, task.val.pairs)
+    np.testing.assert_allclose(scores, start.score(task.val.pairs), **CLOSE)
     assert fit(model, task, epochs=4).test["auc"] > 0.9
 
 
