@@ -22,7 +22,7 @@ from scipy import stats
 from experiment_stand_ins import fragile, steady
 from psgnn.datasets import load_dataset
 from psgnn.errors import InputError
-from psgnn.models import _config as config
+from psgnn.models import _presets as presets
 from psgnn_lab.estimate import Estimate, as_time
 from psgnn_lab.manifest import Manifest, MethodSpec, load_manifest, manifest_names
 from psgnn_lab.plan import Run, having, parse_shard, plan
@@ -246,7 +246,7 @@ def test_an_id_changes_with_the_settings_of_large_graphs_where_the_graph_is_larg
     )  # small, large, and large only as a sum of small graphs
     ids = []
     for batch in (1024, 2048):
-        monkeypatch.setitem(config._BEST_LARGE, "psgnn", {"batch": batch})
+        monkeypatch.setitem(presets.BEST_LARGE, "psgnn", {"batch": batch})
         rows = [run.row.model_copy(update={"dataset": name, "dataset_options": {}}) for name in datasets]
         ids.append([Run(row, psgnn, 100).id for row in rows])
     assert [before == after for before, after in zip(*ids, strict=True)] == [True, False, True]

@@ -39,7 +39,8 @@ from psgnn.report._summary import MOST_RUNS, read_comparison
 from psgnn.scoring import HEURISTICS
 from psgnn.training import _runs as runs
 from psgnn.training._compare import Method, measure
-from psgnn.training._heldout import HELD_OUT, part_of, read_held_out, write_held_out
+from psgnn.training._folder import HELD_OUT
+from psgnn.training._heldout import part_of, read_held_out, write_held_out
 from psgnn.training._results import Result
 from report_runs import HOSTILE_NAMES, hostile_graph, large_summary, train
 

@@ -379,7 +379,7 @@ def test_other_features_are_as_wide_as_they_are(columns: torch.Tensor | None, wi
     [
         ({"node_names": ["a"] * 36}, "36 nodes are called 'a'"),
         ({"node_names": ["a"]}, "1 node_names for 36 nodes"),
-        ({"x": torch.ones(72, 2)}, "x has 72 rows for 36 nodes"),
+        ({"x": torch.ones(72, 2)}, r"36 nodes, but x has the shape \[72, 2\]"),
         ({"x": torch.full((36, 2), float("nan"))}, "NaN or infinite"),
     ],
 )

@@ -246,7 +246,7 @@ def test_parts_of_a_mean_add_up_to_it(count: int, size: int) -> None:
 
 
 def test_a_folder_is_trained_in_by_one_process(tmp_path: Path) -> None:
-    from psgnn.training._runs import alone_in
+    from psgnn.training._folder import alone_in
 
     task = LinkPrediction(psgnn.load_dataset("communities", communities=3, size=6))
     with alone_in(tmp_path / "run"), pytest.raises(InputError, match="another process is at work in"):
@@ -257,7 +257,7 @@ def test_a_folder_is_trained_in_by_one_process(tmp_path: Path) -> None:
 
 def test_the_lock_of_a_killed_process_blocks_nobody(tmp_path: Path) -> None:
     script = (
-        "import os, sys\nfrom pathlib import Path\nfrom psgnn.training._runs import alone_in\n"
+        "import os, sys\nfrom pathlib import Path\nfrom psgnn.training._folder import alone_in\n"
         "with alone_in(Path(sys.argv[1])): os._exit(9)"
     )
     folder = tmp_path / "run"

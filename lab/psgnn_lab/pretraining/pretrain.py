@@ -28,8 +28,9 @@ from psgnn.tasks._metrics import roc_auc
 from psgnn.training._checkpoints import State, open_run, save_state
 from psgnn.training._devices import one_thread
 from psgnn.training._fit import CHECKPOINT_SECONDS
+from psgnn.training._folder import STATE, alone_in
 from psgnn.training._optimization import one_cycle
-from psgnn.training._runs import STATE, alone_in, versions, write_tensors
+from psgnn.training._runs import versions, write_tensors
 from psgnn_lab.pretraining.corpus import CHECKED, make_corpus
 from psgnn_lab.pretraining.store import LessonStore
 

@@ -10,7 +10,8 @@ from typing import Any
 import torch
 
 from psgnn.models._choices import Choice
-from psgnn.training._runs import LESSONS, read_tensors, write_tensors
+from psgnn.training._folder import LESSONS
+from psgnn.training._runs import read_tensors, write_tensors
 from psgnn_lab.pretraining.lesson import Lesson
 
 TENSORS = ("pairs", "labels", "statistics", "context", "shape")

@@ -136,7 +136,9 @@ def check_source(source: str, *, runs: bool = False) -> None:
 def check_run(folder: Path) -> None:
     """Refuse at once what is not the folder of a run."""
     if not folder.is_dir():
-        raise InputError(f"{folder} is not a finished run of psgnn; psgnn train GRAPH --out {folder} makes one")
+        raise InputError(
+            f"{folder} is not a finished run of psgnn; psgnn train GRAPH --out {folder} makes one"
+        )
 
 
 def load_run(

@@ -98,21 +98,20 @@ def train_command(
     from psgnn.console import print_json, print_table, set_verbosity
     from psgnn.memory import limit_memory
     from psgnn.models._presets import MODELS, PRESETS
+    from psgnn.training._folder import STATE, check_out
 
+    if out is not None:
+        check_out(out, force=force)
     check_source(graph)
     for what, value, names in (("model", model, MODELS), ("preset", preset, PRESETS), ("task", task, TASKS)):
         if value not in names:
             raise unknown_name(what, value, names)
     from psgnn.models._models import build_model
     from psgnn.models._team import LostWorkerError, place
-    from psgnn.training._checkpoints import check_out
     from psgnn.training._compare import make_task
     from psgnn.training._fit import fit
-    from psgnn.training._runs import STATE
 
     set_verbosity(quiet=quiet or as_json or place()[0] > 0, verbose=verbose)
-    if out is not None:
-        check_out(out, force=force)
     limit_memory(memory)
     chosen = dict(parse_setting(text) for text in options or [])
     if anchors is not None:

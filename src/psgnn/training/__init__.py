@@ -5,9 +5,9 @@ from typing import TYPE_CHECKING
 from psgnn.doors import door
 
 if TYPE_CHECKING:
-    from psgnn.training._checkpoints import remove_run
     from psgnn.training._compare import Method, compare, make_task, measure
     from psgnn.training._fit import fit
+    from psgnn.training._folder import remove_run
     from psgnn.training._results import Result, load
 
 _MODULE_OF = {
@@ -18,7 +18,7 @@ _MODULE_OF = {
     "load": "psgnn.training._results",
     "make_task": "psgnn.training._compare",
     "measure": "psgnn.training._compare",
-    "remove_run": "psgnn.training._checkpoints",
+    "remove_run": "psgnn.training._folder",
 }
 
 __all__ = ["Method", "Result", "compare", "fit", "load", "make_task", "measure", "remove_run"]

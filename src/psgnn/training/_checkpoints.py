@@ -9,16 +9,12 @@ from typing import Any
 import torch
 
 from psgnn.errors import InputError
-from psgnn.locks import LOCK
 from psgnn.models._choices import AnyChoice, choice_of, choice_tensors
-from psgnn.paths import TEMPORARY
 from psgnn.training import _runs as runs
-from psgnn.training._heldout import HELD_OUT
+from psgnn.training._folder import REPLACE, STATE, check_out
 
-RUN_FILES = (runs.RECORD, runs.STATE, runs.CONFIG, runs.WEIGHTS, runs.GRAPH, HELD_OUT)
 DATA = ("split", "graph")  # digests, in the identity of a run
 NUMBERS = ("epoch", "best_epoch", "improved_epoch", "best_value", "loss", "seconds")
-REPLACE = "choose another --out or pass --force to replace it"
 
 
 @dataclass
@@ -37,30 +33,6 @@ class State:
     seconds: float = 0.0
 
 
-def check_out(
-    folder: str | Path, *, force: bool = False, beside: bool = False, otherwise: str = REPLACE
-) -> None:
-    """Refuse a folder that holds a finished run or other files, before any work is done for it.
-
-    Args:
-        folder: Where a run should go. It may hold an interrupted one.
-        force: Accept a run that is there, to be replaced.
-        beside: Accept other files, beside which a new run may lie.
-        otherwise: What to do instead, for the message.
-    """
-    folder = Path(folder)
-    runs.check_folder(folder)
-    recorded, holds_run = (folder / runs.RECORD).exists(), _holds_run(folder)
-    if holds_run and (force or not recorded):
-        return
-    if holds_run:
-        raise InputError(f"{folder} holds a finished run; {otherwise}")
-    # Files of a run that was killed while it wrote them, before any checkpoint: it begins anew.
-    ours = not folder.exists() or all(_is_ours(path.name) for path in folder.iterdir())
-    if (recorded and not force) or not (ours or beside):
-        raise InputError(f"{folder} is not empty and holds no run of psgnn; choose another --out")
-
-
 def open_run(
     folder: Path,
     identity: dict[str, Any],
@@ -75,21 +47,16 @@ def open_run(
     What can be done `otherwise` is told where it is not. ``beside``: a new one may lie beside other files.
     """
     check_out(folder, beside=beside, otherwise=otherwise)
-    if not (folder / runs.STATE).exists():
+    if not (folder / STATE).exists():
         folder.mkdir(parents=True, exist_ok=True)
         return State()
-    tensors, metadata = runs.read_tensors(folder / runs.STATE)
+    tensors, metadata = runs.read_tensors(folder / STATE)
     if metadata.get("identity") != identity:
         raise InputError(
             f"{folder} holds an interrupted run of {_difference(metadata.get('identity'), identity)}; "
             f"repeat its command to resume it, or {otherwise}"
         )
     return _load_state(tensors, metadata, model, optimizer)
-
-
-def _is_ours(name: str) -> bool:
-    """Whether a file of this name is a part of a run, or of one that was being written."""
-    return name in (*RUN_FILES, runs.LESSONS, LOCK) or name.startswith(TEMPORARY)
 
 
 def _difference(before: Any, now: dict[str, Any]) -> str:
@@ -118,9 +85,7 @@ def save_state(
     for index, slots in optimizer.state_dict()["state"].items():
         tensors |= {f"optimizer.{index}.{slot}": torch.as_tensor(value) for slot, value in slots.items()}
     numbers = {key: getattr(state, key) for key in NUMBERS}
-    runs.write_tensors(
-        folder / runs.STATE, tensors, identity=identity, numbers=numbers, history=state.history
-    )
+    runs.write_tensors(folder / STATE, tensors, identity=identity, numbers=numbers, history=state.history)
 
 
 def _load_state(
@@ -147,27 +112,3 @@ def _load_state(
         average=part("average.", where),
         best_choice=choice_of(tensors),
     )
-
-
-def remove_run(folder: Path) -> bool:
-    """Remove the files of a run, and nothing else; whether there was one. An empty folder stays.
-
-    Where other files lie beside them and nothing says that it is a run, files with the names of a run's are not ours.
-    """
-    runs.check_folder(folder)
-    found = [path for path in folder.iterdir() if path.name != LOCK] if folder.exists() else []
-    if not _holds_run(folder) and not all(_is_ours(path.name) for path in found):
-        return False
-    for path in found:
-        if path.name in RUN_FILES or path.name.startswith(TEMPORARY):
-            path.unlink()
-    return bool(found)
-
-
-def _holds_run(folder: Path) -> bool:
-    if (folder / runs.STATE).is_file():
-        return True
-    try:
-        return bool(runs.read_record(folder))
-    except InputError:
-        return False

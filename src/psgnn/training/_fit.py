@@ -28,8 +28,9 @@ from psgnn.tasks import LinkPrediction, Split, Task
 from psgnn.tasks._metrics import METRICS, auc_standard_error, evaluate
 from psgnn.training import _runs as runs
 from psgnn.training._batches import USED_FOLDS, Batches, number_of_steps
-from psgnn.training._checkpoints import State, check_out, open_run, remove_run, save_state
+from psgnn.training._checkpoints import State, open_run, save_state
 from psgnn.training._devices import fitting_threads, pick_device
+from psgnn.training._folder import alone_in, check_out, remove_run
 from psgnn.training._heldout import part_of, write_held_out
 from psgnn.training._optimization import move_average, one_cycle, score_function, seed_torch
 from psgnn.training._results import Result, load, save_run
@@ -93,7 +94,7 @@ def fit(
     where = pick_device(device)
     with joined(where) as team, ExitStack() as held:
         if folder is not None and team.leads:
-            held.enter_context(runs.alone_in(folder))
+            held.enter_context(alone_in(folder))
         trainer = _Trainer(
             model, task, epochs or number_of_steps(model.config, task), seed, command, where, team
         )

@@ -15,8 +15,8 @@ from psgnn.errors import InputError
 from psgnn.graph._graph import GraphBatch, IntArray
 from psgnn.tasks import Split, Task
 from psgnn.training import _runs as runs
+from psgnn.training._folder import HELD_OUT
 
-HELD_OUT = "heldout.safetensors"
 MOST_KEPT_PAIRS = 500_000  # of a split; a few megabytes
 
 

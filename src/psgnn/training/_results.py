@@ -25,6 +25,7 @@ from psgnn.models._view import TensorView, view_of
 from psgnn.scoring._scorer import Similarity, check_pairs
 from psgnn.training import _runs as runs
 from psgnn.training._devices import fitting_threads
+from psgnn.training._folder import STATE, WEIGHTS, read_record
 
 MOST_GRAPHS = 10_000_000  # that a run could have been given
 # Of a record, what is true of the training graphs alone.
@@ -199,18 +200,18 @@ def save_run(folder: Path, result: Result) -> None:
     runs.write_config(folder, result.model.config)
     runs.write_view(folder, result.view, result.node_names, result.hidden)
     tensors = {f"model.{key}": value for key, value in result.model.state_dict().items()}
-    runs.write_tensors(folder / runs.WEIGHTS, tensors | choice_tensors(result.choice))
+    runs.write_tensors(folder / WEIGHTS, tensors | choice_tensors(result.choice))
     runs.write_record(folder, result.record)
-    (folder / runs.STATE).unlink(missing_ok=True)
+    (folder / STATE).unlink(missing_ok=True)
 
 
 def load(run_dir: str | Path) -> Result:
     """The result of a finished run; its embeddings and scores are bit-identical to those after training."""
     folder = Path(run_dir)
-    record = runs.read_record(folder)
+    record = read_record(folder)
     config = runs.read_config(folder)
     view, names, hidden = runs.read_view(folder)
-    tensors, _ = runs.read_tensors(folder / runs.WEIGHTS)
+    tensors, _ = runs.read_tensors(folder / WEIGHTS)
     weights = {key[6:]: value for key, value in tensors.items() if key.startswith("model.")}
     try:
         choice = choice_of(tensors)

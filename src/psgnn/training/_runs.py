@@ -14,8 +14,7 @@ import hashlib
 import json
 import platform
 import sys
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from collections.abc import Mapping
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -25,51 +24,16 @@ import torch
 
 from psgnn.errors import InputError
 from psgnn.graph import Adjacency, GraphBatch, IntArray
-from psgnn.locks import BusyError, locked
 from psgnn.models._config import ModelConfig, check_config
 from psgnn.models._tensors import DAMAGE, pack, unpack
 from psgnn.models._view import TensorView
 from psgnn.paths import atomic_write
+from psgnn.training._folder import CONFIG, FORMAT, GRAPH, RECORD, check_format, one_line, read_file
 
 if sys.version_info >= (3, 11):
     import tomllib
 else:
     import tomli as tomllib
-
-FORMAT = 1  # of the files of a run; raised when an older reader would misread them
-CONFIG, RECORD, WEIGHTS, GRAPH, STATE = (
-    "config.toml",
-    "record.json",
-    "weights.safetensors",
-    "graph.safetensors",
-    "state.safetensors",
-)
-LESSONS = "lessons"  # the folder of what pretraining has measured, until it has ended
-
-
-def check_folder(folder: Path) -> None:
-    """Refuse a path that is, or lies below, something else than a folder."""
-    for part in (folder, *folder.parents):
-        if part.exists() and not part.is_dir():
-            raise InputError(f"{part} is a file, and a run needs a folder; choose another --out")
-
-
-@contextmanager
-def alone_in(folder: Path) -> Iterator[None]:
-    """Create the run folder and lock it; the lock ends with the process, however that ends."""
-    check_folder(folder)
-    made = not folder.exists()
-    try:
-        with locked(folder, wait=False):
-            yield
-    except BusyError:
-        raise InputError(
-            f"another process is at work in {folder}; wait for it or choose another --out"
-        ) from None
-    finally:
-        if made:
-            with suppress(OSError):  # not empty
-                folder.rmdir()
 
 
 def write_text(path: Path, text: str) -> None:
@@ -87,12 +51,12 @@ def write_tensors(path: Path, tensors: Mapping[str, torch.Tensor], **metadata: A
 
 def read_tensors(path: Path) -> tuple[dict[str, torch.Tensor], dict[str, Any]]:
     """The tensors of a file and the document about them; no code in a file is ever run."""
-    content = _read_bytes(path)
+    content = read_file(path)
     try:
         tensors, metadata = unpack(content)
     except DAMAGE as error:
-        raise InputError(f"{path} is damaged or not of psgnn ({_one_line(error)}); train again") from None
-    _check_format(path, metadata)
+        raise InputError(f"{path} is damaged or not of psgnn ({one_line(error)}); train again") from None
+    check_format(path, metadata)
     return tensors, metadata
 
 
@@ -107,10 +71,10 @@ def read_config(folder: Path) -> ModelConfig:
     """The settings of a run."""
     path = folder / CONFIG
     try:
-        settings = tomllib.loads(_read_bytes(path).decode())
+        settings = tomllib.loads(read_file(path).decode())
     except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise InputError(f"{path} is damaged ({_one_line(error)}); train again") from None
-    _check_format(path, settings)
+        raise InputError(f"{path} is damaged ({one_line(error)}); train again") from None
+    check_format(path, settings)
     del settings["format"]
     try:
         return check_config(settings)
@@ -121,18 +85,6 @@ def read_config(folder: Path) -> ModelConfig:
 def write_record(folder: Path, record: Mapping[str, Any]) -> None:
     """The record as JSON; NaN is refused."""
     write_text(folder / RECORD, json.dumps({"format": FORMAT, **record}, indent=1, allow_nan=False) + "\n")
-
-
-def read_record(folder: Path) -> dict[str, Any]:
-    """The record of a run that has ended."""
-    path = folder / RECORD
-    content = _read_bytes(path)
-    try:
-        record: dict[str, Any] = json.loads(content)
-    except (ValueError, RecursionError) as error:
-        raise InputError(f"{path} is damaged ({_one_line(error)}); train again") from None
-    _check_format(path, record)
-    return record
 
 
 def write_view(folder: Path, view: TensorView, node_names: list[list[str]], hidden: IntArray) -> None:
@@ -225,33 +177,3 @@ def versions() -> dict[str, str]:
         "numpy": np.__version__,
         "numba": numba.__version__,
     }
-
-
-def _read_bytes(path: Path) -> bytes:
-    """The content of a file of a run; a link out of the folder, a pipe or a device is not one."""
-    try:
-        if path.exists() and (not path.is_file() or path.resolve().parent != path.parent.resolve()):
-            raise InputError(f"{path} is not a file in the folder of the run; train again")
-        return path.read_bytes()
-    except OSError as error:
-        if (path.parent / STATE).exists():
-            raise InputError(
-                f"the run in {path.parent} was interrupted; repeat its command to end it"
-            ) from None
-        raise InputError(
-            f"{path.parent} is not a finished run of psgnn: {path.name}: {error.strerror or error}; "
-            f"psgnn train GRAPH --out {path.parent} makes one"
-        ) from None
-
-
-def _check_format(path: Path, document: Mapping[str, Any]) -> None:
-    found = document.get("format") if isinstance(document, Mapping) else None
-    if found != FORMAT:
-        raise InputError(
-            f"{path} is of format {found!r}, this version of psgnn reads format {FORMAT}; "
-            "train again or use the version that wrote it"
-        )
-
-
-def _one_line(error: Exception) -> str:
-    return " ".join(str(error).split())[:120]
