@@ -143,19 +143,34 @@ def count_ratios(positions: Positions) -> Ratios | None:
 
 def hide_links(positions: Positions, seed: int) -> tuple[Positions, IntArray, IntArray]:
     """What is measured without some random links, these links, and random pairs that are none."""
-    union = positions.view.union
-    edges, count = union.adjacency.edges(), number_hidden(positions)
+    union, count = positions.view.union, number_hidden(positions)
     rng = np.random.default_rng(seed)
-    hidden = np.zeros(edges.shape[1], np.bool_)
-    hidden[distinct_integers(edges.shape[1], count, rng)] = True
+    edges, hidden = union.adjacency.edges(), _some_links(union, count, rng)
     pool = NonEdges(union.ptr, edges)
     total = int(pool.sizes.sum())
     unlinked = pool.unrank(np.sort(distinct_integers(total, min(UNLINKED_A_LINK * count, total), rng)))
-    rows, cols = edges[:, ~hidden]
-    rest = Adjacency.from_edges(rows, cols, union.num_nodes)
-    part = View(GraphBatch(rest, union.ptr), positions.view.features)
+    part = View(_without(union, hidden), positions.view.features)
     seen = positions_of(part, positions.nodes, positions.parts)
     return seen, edges[:, hidden], unlinked
+
+
+def _some_links(union: GraphBatch, count: int, rng: np.random.Generator) -> npt.NDArray[np.bool_]:
+    """A mask ``[E]`` of so many random edges."""
+    hidden = np.zeros(union.adjacency.num_edges, np.bool_)
+    hidden[distinct_integers(hidden.size, count, rng)] = True
+    return hidden
+
+
+def _without(union: GraphBatch, hidden: npt.NDArray[np.bool_]) -> GraphBatch:
+    """The graphs without the edges of a mask ``[E]``."""
+    rows, cols = union.adjacency.edges()[:, ~hidden]
+    return GraphBatch(Adjacency.from_edges(rows, cols, union.num_nodes), union.ptr)
+
+
+def without_links(union: GraphBatch, count: int, seed: int) -> tuple[GraphBatch, IntArray]:
+    """The graphs without so many random links, and these links ``[2, count]``."""
+    hidden = _some_links(union, count, np.random.default_rng(seed))
+    return _without(union, hidden), union.adjacency.edges()[:, hidden]
 
 
 def _ratios(links: Floats, others: Floats) -> Ratios:

@@ -30,7 +30,7 @@ def score_histogram(result: Result, held_out: HeldOut | None) -> dict[str, Any]:
     if held_out is None:
         return {"why": NO_PAIRS}
     test = held_out.test
-    scores = result.score(test.pairs).astype(np.float64)
+    scores = result.evaluation_scorer().score(test.pairs).astype(np.float64)
     positive = test.labels == 1
     low, high = np.quantile(scores, [0.001, 0.999])  # a few outliers would squeeze all others into one bin
     if high <= low:
@@ -79,17 +79,20 @@ def reliability(
 
 
 def compare_rules(
-    result: Result, held_out: HeldOut | None, embeddings: Floats, *, show_progress: bool = False
+    result: Result, held_out: HeldOut | None, *, show_progress: bool = False
 ) -> dict[str, Any]:
     """The run beside every training-free rule, on the same test pairs (a random part of very many), or why not."""
     if held_out is None:
         return {"why": NO_PAIRS, "rows": [], "pairs": 0, "whole": False}
     seed = int(result.record["seed"])
     test = part_of(held_out.test, MOST_COMPARED_PAIRS, seed)
-    own = evaluate(test, result.score(test.pairs), SHOWN_METRICS)
+    judged = result.evaluation_scorer()
+    own = evaluate(test, judged.score(test.pairs), SHOWN_METRICS)
     rows: list[dict[str, Any]] = [{"name": "this run", "kind": "model", **own}]
     if result.model.embedding_decoder is not None:
-        alone = evaluate(test, result.score_embedded(embeddings, test.pairs), SHOWN_METRICS)
+        nodes, places = np.unique(test.pairs, return_inverse=True)
+        scores = judged.score_embedded(judged.embed(nodes), places.reshape(2, -1))
+        alone = evaluate(test, scores, SHOWN_METRICS)
         rows.append({"name": "this run, embeddings alone", "kind": "model", **alone})
     # Without rules of other packages: a report does not depend on what else is installed.
     for rule in progress(list(HEURISTICS.builtin), "scoring by rules", show=show_progress):
@@ -108,7 +111,7 @@ def predictions(
     ``pairs`` are union ids ``[2, n]``, ``rows`` say the same in words, best first.
     """
     ends, scores = top_links(result, count, show_progress=show_progress)
-    union = result.view.union
+    union = result.batch
     apart = hops_between(union.adjacency, ends)
     common = score_pairs("common-neighbours", union, ends)
     graph = union.graph_of[ends[0]]

@@ -122,7 +122,7 @@ def _summarise_run(
         "drawn": drawn,
         "variance": shares,
         "scores": score_histogram(result, held_out),
-        "rules": compare_rules(result, held_out, embeddings, show_progress=show_progress),
+        "rules": compare_rules(result, held_out, show_progress=show_progress),
         "predictions": found["rows"],
         "settings": config.model_dump(),
         "versions": record.get("versions", {}),

@@ -38,6 +38,12 @@ class Scorer(Protocol):
     def embeds_some(self) -> bool:
         """Whether embedding some of the nodes takes less than embedding all of them."""
 
+    def rehearsal(self) -> tuple[Scorer, IntArray] | None:
+        """A scorer that does not see some links, and these links ``[2, H]``; None where there are too few.
+
+        How many of its best pairs are among them says how far to trust those of this scorer.
+        """
+
     def score(self, pairs: npt.ArrayLike, *, show_progress: bool = False) -> Floats:
         """Score pairs ``[2, P]``: logits ``[P]``, higher means more likely."""
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -15,13 +16,14 @@ from psgnn.console import html_line, html_table, progress, shortened
 from psgnn.distances._engine import check_nodes
 from psgnn.distances._propagation import Floats
 from psgnn.errors import InputError
-from psgnn.graph._graph import Graph, GraphBatch, IntArray, as_graph, to_numpy
+from psgnn.graph._graph import Adjacency, Graph, GraphBatch, IntArray, as_graph, to_numpy
 from psgnn.models._channels import NODE_BLOCK, ChannelEncoder
 from psgnn.models._choices import AnyChoice, Choice, SetChoice, choice_of, choice_tensors, is_sound
 from psgnn.models._config import ModelConfig
 from psgnn.models._decoders import DotDecoder
 from psgnn.models._models import PAIR_BLOCK, PositionModel, model_of
 from psgnn.models._view import TensorView, view_of
+from psgnn.positions._context import LEAST_HIDDEN
 from psgnn.scoring._scorer import Similarity, check_pairs
 from psgnn.training import _runs as runs
 from psgnn.training._devices import fitting_threads
@@ -50,9 +52,12 @@ class Result:
     validation (``epoch``, ``loss``, validation metrics, and the ``anchors`` of that moment where training can change
     them and they are at most 1000: union ids, lists of them for P-GNN's sets); ``anchors`` the union ids of each
     graph's anchors (sets of them for P-GNN); ``embedding_test`` the test metrics of the embeddings' own distance, where
-    pairs are scored by more than that; ``hidden`` the links ``[2, H]`` of the graphs that the model was not shown;
-    ``numbers`` those of the graphs among all that were given, where some could not be split and are not here, else
-    nothing. It is a `psgnn.scoring.Scorer`.
+    pairs are scored by more than that; ``view`` the graphs as training saw them; ``hidden`` the links ``[2, H]`` that were
+    held out; ``numbers`` those of the graphs among all that were given, where some could not be split and are not here,
+    else nothing.
+
+    It is a `psgnn.scoring.Scorer` on the whole graph: predictions see every known link, the held-out ones too. The
+    metrics belong to `evaluation_scorer`, which does not see them.
     """
 
     model: PositionModel
@@ -84,8 +89,28 @@ class Result:
 
     @property
     def batch(self) -> GraphBatch:
-        """The graphs, as the model sees them."""
-        return self.view.union
+        """The graphs with all their links."""
+        return self._seen.union
+
+    @cached_property
+    def _seen(self) -> TensorView:
+        """What predictions are made from: the graphs with the held-out links."""
+        if not self.hidden.size:
+            return self.view
+        union = self.view.union
+        edges = np.concatenate([union.adjacency.edges(), self.hidden], axis=1)
+        whole = Adjacency.from_edges(edges[0], edges[1], union.num_nodes)
+        return self.view.without(GraphBatch(whole, union.ptr))
+
+    def evaluation_scorer(self) -> Result:
+        """The run on the graphs without their held-out links: the scorer that the metrics were measured with."""
+        return replace(self, hidden=np.zeros((2, 0), np.int64))
+
+    def rehearsal(self) -> tuple[Result, IntArray] | None:
+        """A scorer that does not see some links, and these links ``[2, H]``: how often its best pairs are among them."""
+        if self.task != "link" or self.hidden.shape[1] < LEAST_HIDDEN:
+            return None
+        return self.evaluation_scorer(), self.hidden
 
     @property
     def task(self) -> str:
@@ -111,7 +136,7 @@ class Result:
         chosen = np.arange(count) if nodes is None else check_nodes(to_numpy(nodes), count, "node")
         self.model.eval()
         if not self.embeds_some:
-            h: Floats = self.model(self.view, self.choice).cpu().numpy()
+            h: Floats = self.model(self._seen, self.choice).cpu().numpy()
             return h[chosen]
         blocks = torch.split(torch.from_numpy(chosen), NODE_BLOCK)
         return self._in_blocks(self.model.encoder, blocks, "embedding", show_progress)
@@ -129,7 +154,7 @@ class Result:
         found = torch.from_numpy(check_pairs(pairs, self.batch.num_nodes))
         self.model.eval()
         if not self.embeds_some:
-            scores = self.model.predict(self.view, self.choice, found.to(self.view.x.device))
+            scores = self.model.predict(self._seen, self.choice, found.to(self.view.x.device))
             return np.asarray(scores.cpu().numpy())
         with fitting_threads(self.batch.num_nodes):
             blocks = torch.split(found, PAIR_BLOCK, dim=1)
@@ -141,7 +166,7 @@ class Result:
         """All blocks one after another, with a bar; numbers do not depend on whether it is shown."""
         device = self.view.x.device
         shown = progress(blocks, what, show=show)
-        found = [part(self.view, self.choice, block.to(device)).cpu() for block in shown]
+        found = [part(self._seen, self.choice, block.to(device)).cpu() for block in shown]
         return np.asarray(torch.cat(found).numpy())
 
     @torch.no_grad()

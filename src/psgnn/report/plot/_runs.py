@@ -79,7 +79,7 @@ def plot_embedding(
 
 def plot_scores(result: Result, split: Split) -> Figure:
     """How a model scores the positive and the negative pairs of a split, such as ``task.test``: two histograms."""
-    scores = result.score(split.pairs)
+    scores = result.evaluation_scorer().score(split.pairs)
     positive = split.labels == 1
     figure = new_figure(5.6, 3.4)
     axes = figure.subplots()

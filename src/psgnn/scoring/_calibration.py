@@ -1,0 +1,119 @@
+"""How likely a pair is a missing link: scores turned into probabilities that add up to the number of missing links."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from psgnn.errors import InputError
+from psgnn.graph._graph import IntArray
+from psgnn.graph._sampling import NonEdges, distinct_integers, pair_code
+from psgnn.kernels._isotonic import pool_adjacent
+from psgnn.scoring._scorer import Scorer
+from psgnn.scoring._search import top_links
+
+Floats = npt.NDArray[np.float64]
+
+SHARE_MISSING = 0.1  # of the known links, unless a person says otherwise
+RANKED, SAMPLED = 1000, 20_000
+MOST_LOG_PROBABILITY = float(np.log(0.98))  # nothing is certain
+
+
+@dataclass(frozen=True, eq=False)
+class Calibration:
+    """A map from scores to the log-probability that a pair is a missing link: increasing, linear between ``knots``.
+
+    ``missing`` is the number of missing links that the probabilities of all pairs add up to.
+    """
+
+    knots: Floats
+    log_probability: Floats
+    missing: float
+
+    def probability(self, scores: npt.ArrayLike) -> Floats:
+        """The probability that pairs of these scores are missing links."""
+        return np.exp(np.interp(scores, self.knots, self.log_probability))
+
+
+def parse_missing(text: str | float | None, links: int) -> float | None:
+    """``5%``, ``200``, a share below 1, or None: how many links are missing."""
+    if text is None:
+        return None
+    try:
+        percent = isinstance(text, str) and text.strip().endswith("%")
+        number = float(text.strip().rstrip("%") if isinstance(text, str) else text)
+    except ValueError:
+        raise InputError(f"--missing takes a share such as 5% or a number of links, found '{text}'") from None
+    count = number / 100 * links if percent else number * links if 0 < number < 1 else number
+    if not 0 < count < float("inf"):
+        raise InputError(f"--missing must be more than 0, found '{text}'")
+    return count
+
+
+def calibrate(scorer: Scorer, missing: float | None = None, *, seed: int = 0) -> Calibration | None:
+    """Learn from links that a scorer does not see how likely its scores are missing links.
+
+    The scorer rehearses: links of its graph are hidden, and it ranks the pairs that are not linked. Among its best
+    pairs all are counted, below them a sample of the others. The ratio of hidden links to other pairs at a score, made
+    monotone and scaled to the number of missing links, is the probability of a pair of that score.
+
+    Args:
+        scorer: What gives the scores.
+        missing: How many links are missing; a tenth of the known ones if None.
+        seed: Of the sample.
+
+    Returns:
+        The calibration, or None where the graph has too few links to rehearse with.
+    """
+    links = scorer.batch.adjacency.num_edges
+    count = SHARE_MISSING * links if missing is None else missing
+    sizes = scorer.batch.sizes.astype(np.float64)
+    unlinked = float((sizes * (sizes - 1) / 2).sum()) - links
+    if count > unlinked:
+        raise InputError(f"--missing is {count:g}, but only {unlinked:.0f} pairs are not linked; make it smaller")
+    rehearsal = scorer.rehearsal()
+    if rehearsal is None:
+        return None
+    scores, labels, weights = _evidence(*rehearsal, seed)
+    weights = np.where(labels > 0, weights * count / labels.sum(), weights)
+    order = np.argsort(scores, kind="stable")
+    knots, log_odds = _isotonic(scores[order], labels[order], weights[order])
+    # Pairs that count as unlinked here are those that are asked about later, the truly missing links among them. So of
+    # so many such pairs as there are at a score, so many are missing links: the odds are the probability.
+    return Calibration(knots, log_odds.clip(max=MOST_LOG_PROBABILITY), count)
+
+
+def _evidence(scorer: Scorer, hidden: IntArray, seed: int) -> tuple[Floats, Floats, Floats]:
+    """Scores, labels and weights of pairs: all hidden links, the best other pairs, and a sample of the rest."""
+    batch = scorer.batch
+    codes = np.sort(pair_code(np.sort(hidden, axis=0)))
+    ranked, ranked_scores = top_links(scorer, RANKED, seed=seed)
+    ranked_others = ranked_scores[~np.isin(pair_code(np.sort(ranked, axis=0)), codes)]
+    pool = NonEdges(batch.ptr, batch.adjacency.edges())
+    total = int(pool.sizes.sum())
+    some = pool.unrank(np.sort(distinct_integers(total, min(SAMPLED, total), np.random.default_rng(seed))))
+    some = some[:, ~np.isin(pair_code(some), codes)]
+    sampled = scorer.score(some)
+    bound = ranked_scores.min(initial=np.inf)
+    sampled = sampled[sampled < bound]  # above it all pairs are known
+    rest = max(total - hidden.shape[1] - ranked_others.size, 0)
+    parts = scorer.score(hidden), ranked_others, sampled
+    labels = np.repeat([1.0, 0.0], [hidden.shape[1], ranked_others.size + sampled.size])
+    each = [1.0, 1.0, rest / max(sampled.size, 1)]
+    weights = np.repeat(each, [part.size for part in parts])
+    return np.concatenate(parts).astype(np.float64), labels, weights
+
+
+def _isotonic(scores: Floats, labels: Floats, weights: Floats) -> tuple[Floats, Floats]:
+    """Log-odds that never fall: of blocks of pairs, at their mean scores. Scores are in ascending order."""
+    starts, shares = pool_adjacent(labels, weights)
+    total = np.add.reduceat(weights, starts)
+    centres = np.add.reduceat(scores * weights, starts) / total
+    # A block without a link, or of links alone, has seen too little to be sure of it.
+    least = float(weights[labels > 0].min(initial=1.0))
+    share = (shares * total + 0.5 * least) / (total + least)
+    knots, places = np.unique(centres, return_index=True)
+    log_odds = np.maximum.accumulate((np.log(share) - np.log1p(-share))[places])
+    return knots, log_odds
