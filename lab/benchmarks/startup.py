@@ -74,7 +74,9 @@ def main() -> None:
     parser.add_argument("--json", type=Path, help="also write the results here")
     arguments = parser.parse_args()
     rows = measure()
-    publish({"rounds": ROUNDS, "python": sys.version.split()[0], "rows": rows}, markdown(rows), arguments.json)
+    publish(
+        {"rounds": ROUNDS, "python": sys.version.split()[0], "rows": rows}, markdown(rows), arguments.json
+    )
 
 
 if __name__ == "__main__":

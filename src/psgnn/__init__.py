@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from psgnn.graph import Graph, read_graph
     from psgnn.models import build_model
     from psgnn.positions import PositionEmbedding
-    from psgnn.scoring import pretrained
+    from psgnn.scoring import explain, predict, pretrained
     from psgnn.tasks import LinkPrediction, PairClassification
     from psgnn.training import Result, fit, load
 
@@ -33,11 +33,13 @@ _MODULE_OF = {
     "Result": "psgnn.training",
     "anchor_diagnostics": "psgnn.anchors",
     "build_model": "psgnn.models",
+    "explain": "psgnn.scoring",
     "fit": "psgnn.training",
     "load": "psgnn.training",
     "load_dataset": "psgnn.datasets",
     "metric_basis": "psgnn.anchors",
     "minimum_dominating_set": "psgnn.anchors",
+    "predict": "psgnn.scoring",
     "pretrained": "psgnn.scoring",
     "read_graph": "psgnn.graph",
     "select_anchors": "psgnn.anchors",
@@ -55,11 +57,13 @@ __all__ = [
     "__version__",
     "anchor_diagnostics",
     "build_model",
+    "explain",
     "fit",
     "load",
     "load_dataset",
     "metric_basis",
     "minimum_dominating_set",
+    "predict",
     "pretrained",
     "read_graph",
     "select_anchors",

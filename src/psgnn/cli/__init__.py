@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from psgnn.cli.answers import evaluate_command, explain_command, similar_command
 from psgnn.cli.distances import distances_command
 from psgnn.cli.embed import embed_command
 from psgnn.cli.failures import run_app
@@ -49,6 +50,9 @@ app.command("distances")(distances_command)
 app.command("train")(train_command)
 app.command("embed")(embed_command)
 app.command("predict")(predict_command)
+app.command("similar")(similar_command)
+app.command("explain")(explain_command)
+app.command("evaluate")(evaluate_command)
 app.command("compare")(compare_command)
 app.command("report")(report_command)
 

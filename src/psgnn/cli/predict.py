@@ -1,9 +1,9 @@
-"""``psgnn predict``: scores of asked pairs, or the best missing links."""
+"""``psgnn predict``: the best missing links of a graph or of a node, or scores of given pairs."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -27,6 +27,9 @@ from psgnn.cli.arguments import (
 )
 from psgnn.errors import InputError
 
+if TYPE_CHECKING:
+    import polars
+
 SHOWN = 20
 
 
@@ -34,43 +37,59 @@ def predict_command(
     run: RunArgument,
     pairs: Annotated[
         Path | None,
-        typer.Option("--pairs", metavar="FILE", help="Score the pairs in this file: two node names a line."),
+        typer.Option(
+            "--pairs", metavar="FILE", help="Score the pairs in this file: two node names per line."
+        ),
     ] = None,
     top: Annotated[
         int | None,
         typer.Option("--top", metavar="N", min=1, help="Find the N best-scored pairs that are not linked."),
     ] = None,
+    of: Annotated[
+        list[str] | None,
+        typer.Option("--for", metavar="NODE", help="Find the best partners of this node; can be repeated."),
+    ] = None,
+    of_file: Annotated[
+        Path | None,
+        typer.Option("--for-file", metavar="FILE", help="The same for the nodes in a file, one per line."),
+    ] = None,
+    missing: Annotated[
+        str | None,
+        typer.Option(
+            "--missing",
+            metavar="5%|N",
+            help="How many links are missing: a share of the known ones, or a number. Default: 10%.",
+        ),
+    ] = None,
+    why: Annotated[bool, typer.Option("--why", help="Add the main reason for each pair.")] = False,
     out: Annotated[
-        Path | None, typer.Option("--out", "-o", help="Write the pairs (.parquet .csv .tsv .npz).")
+        Path | None, typer.Option("--out", "-o", help="Write the pairs (.csv .tsv .parquet .npz).")
     ] = None,
     graph: OtherGraph = None,
-    seed: Seed = 0,
     pretrained: PretrainedOption = None,
     strict: Strict = False,
     columns: ColumnsOption = None,
     header: HeaderOption = None,
     settings: Settings = None,
     root: Root = None,
+    seed: Seed = 0,
     force: Force = False,
     as_json: Json = False,
     memory: Memory = None,
     quiet: Quiet = False,
     verbose: Verbose = False,
 ) -> None:
-    """Score pairs of nodes: will they be linked (link task), are they of one class (pair task)?
+    """Predict missing links: of the whole graph, of a node, or among the pairs in a file.
 
-    A run scores as it was trained to. For a graph the weights that come with psgnn are used, without any training; they
-    look for missing links.
+    A run predicts from all known links, also those that were held out to test it. For a graph instead of a run, the
+    weights that come with psgnn are used, without any training.
 
-    The probability is the sigmoid of the score. It is relative to the pairs of training, of which a quarter to a half
-    were positive: use it to rank, not as the chance that any two nodes are linked.
+    The probability says how likely a pair is a missing link if a tenth as many links are missing as are known;
+    --missing changes that. It is estimated with links that are hidden from the scorer.
 
-    --top searches candidates instead of scoring all pairs of a large graph. Links that training held back are no news
-    and left out.
+    Example: psgnn predict my-edges.csv --top 50
 
-    Example: psgnn predict my-run --top 100 -o missing-links.csv
-
-    Without a run: psgnn predict my-edges.csv --top 50
+    Of one node: psgnn predict my-edges.csv --for Ada --top 10
     """
     from psgnn.console import flush_notes, print_json, set_verbosity
     from psgnn.memory import limit_memory
@@ -78,7 +97,10 @@ def predict_command(
 
     set_verbosity(quiet=quiet or as_json, verbose=verbose)
     limit_memory(memory)
-    if (pairs is None) == (top is None):
+    nodes = [*(of or []), *_listed(of_file)]
+    if (pairs is not None) + bool(nodes) > 1 or (pairs is None and not nodes and top is None):
+        raise InputError("pass one of --pairs FILE, --top N, or --for NODE (with or without --top N)")
+    if pairs is not None and top is not None:
         raise InputError("pass either --pairs FILE or --top N")
     if out is not None:
         check_output(out, force=force)
@@ -94,47 +116,67 @@ def predict_command(
         pretrained=pretrained,
         strict=strict,
     )
-    from psgnn.graph._exports import pair_columns, write_pairs
-    from psgnn.graph._read import read_pairs
-    from psgnn.scoring import top_links
+    from psgnn.graph._exports import write_frame
+    from psgnn.scoring import answer
 
-    if pairs is not None:
-        asked = read_pairs(pairs, *result.names_by_number)
-        scores = result.score(asked, show_progress=not quiet)
-    else:
-        asked, scores = top_links(result, top or 1, seed=seed, show_progress=not quiet)
-    check_numbers(scores, run)
+    found = answer(
+        result,
+        top=top,
+        of=nodes or None,
+        pairs=pairs,
+        missing=missing,
+        why=why,
+        seed=seed,
+        show_progress=not quiet,
+    )
+    check_numbers(found["score"].to_numpy(), run)
     if out is not None:
-        write_pairs(out, result.names_by_number, asked, scores, force=force)
-    table = pair_columns(result.names_by_number, asked, scores)
-    count = int(scores.size)
+        arrays = {name: found[name].to_numpy() for name in found.columns}
+        npz = out.suffix.lower() == ".npz"
+        text = {name: arrays[name].astype(str) for name in ("source", "target")} if npz else {}
+        write_frame(out, {**arrays, **text} if npz else found, force=force)
     if as_json:
-        about = {"run": str(run), "graph": graph, "out": None if out is None else str(out), "count": count}
+        about: dict[str, Any] = {"run": str(run), "graph": graph, "count": found.height}
+        about["out"] = None if out is None else str(out)
         if "pretrained" in result.record:
             about |= {key: result.record[key] for key in ("pretrained", "strict")}
-        print_json(about if out is not None else {**about, "pairs": _rows(table)})
+        print_json(about if out is not None else {**about, "pairs": found.to_dicts()})
         return
     if out is None:
-        found = "best missing links" if result.task == "link" else "best pairs that are not linked"
-        _show(f"{run}: {found if pairs is None else str(pairs)}", table)
+        best = "best missing links" if result.task == "link" else "best pairs that are not linked"
+        what = str(pairs) if pairs is not None else f"best partners of {', '.join(nodes)}" if nodes else best
+        _show(f"{run}: {what}", found, link=result.task == "link", several=len(nodes) > 1)
     else:
         flush_notes()
-        typer.echo(f"{count} pairs are in {out}")
+        typer.echo(f"{found.height} pairs are in {out}")
 
 
-def _rows(columns: dict[str, Any]) -> list[dict[str, Any]]:
-    """A document for each pair."""
-    lists = [column if isinstance(column, list) else column.tolist() for column in columns.values()]
-    return [dict(zip(columns, values, strict=True)) for values in zip(*lists, strict=True)]
+def _listed(path: Path | None) -> list[str]:
+    """The names in a file, one per line."""
+    from psgnn.paths import check_file
+
+    if path is None:
+        return []
+    check_file(path.expanduser())
+    try:
+        lines = path.expanduser().read_text(encoding="utf-8-sig").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"cannot read {path}: {getattr(error, 'strerror', None) or error}") from None
+    return [line.strip() for line in lines if line.strip()]
 
 
-def _show(title: str, columns: dict[str, Any]) -> None:
-    """The first pairs as a table."""
+def _show(title: str, found: polars.DataFrame, *, link: bool, several: bool) -> None:
+    """The first pairs as a table, and how many of them are likely to be missing links."""
     from psgnn.console import print_table
 
-    count = len(columns["source"])
-    rows = _rows({key: column[:SHOWN] for key, column in columns.items()})
-    cells = [[f"{cell:.4f}" if isinstance(cell, float) else cell for cell in row.values()] for row in rows]
-    print_table(title, list(columns), cells)
-    if count > SHOWN:
-        typer.echo(f"the first {SHOWN} of {count}; --out FILE writes them all")
+    sure = not found["probability"].null_count()
+    shown = found.head(SHOWN).drop("expected_precision", *([] if sure else ["probability"]))
+    cells = [[f"{cell:.4f}" if isinstance(cell, float) else cell for cell in row] for row in shown.rows()]
+    print_table(title, shown.columns, cells)
+    if found.height > SHOWN:
+        typer.echo(f"the first {SHOWN} of {found.height}; --out FILE writes them all")
+    if link and not sure:
+        typer.echo("the graph has too few links to say how likely these are")
+    elif sure and found.height > 1 and not several:
+        count = float(found["probability"].sum())
+        typer.echo(f"expected: about {count:.1f} of these {found.height} are missing links")

@@ -242,7 +242,7 @@ def _codes_of(names: pl.Series, node_names: Sequence[str], where: Callable[[int]
     codes = found["code"].cast(pl.Int64)
     if codes.null_count():
         row = int(codes.is_null().arg_max() or 0)
-        near = _nearest(str(names[row]), node_names)
+        near = nearest_name(str(names[row]), node_names)
         hint = f"did you mean '{near}'?" if near else f"it has {len(node_names)} others"
         raise InputError(f"{where(row)}: the graph has no node '{names[row]}'; {hint}")
     return codes.to_numpy()
@@ -251,7 +251,7 @@ def _codes_of(names: pl.Series, node_names: Sequence[str], where: Callable[[int]
 def _note_skipped(path: PathLike, table: Table, node_names: Sequence[str]) -> None:
     """Say that a first line was taken for a header where one of its names is nearly that of a node."""
     for name in table.skipped:
-        near = _nearest(name, node_names)
+        near = nearest_name(name, node_names)
         if near is not None:
             logger.info(
                 "%s: the first line was taken for a header, as the graph has no node '%s'; "
@@ -263,7 +263,7 @@ def _note_skipped(path: PathLike, table: Table, node_names: Sequence[str]) -> No
             return
 
 
-def _nearest(name: str, node_names: Sequence[str]) -> str | None:
+def nearest_name(name: str, node_names: Sequence[str]) -> str | None:
     """A node of nearly this name; of very many nodes some are looked at."""
     alike = (each for each in node_names if abs(len(each) - len(name)) <= 2)
     near = difflib.get_close_matches(name[:100], list(islice(alike, 50_000)), n=1)

@@ -21,7 +21,9 @@ def pool_adjacent(values: Floats, weights: Floats) -> tuple[npt.NDArray[np.int64
         count += 1
         while count > 1 and means[count - 2] >= means[count - 1]:
             total = totals[count - 2] + totals[count - 1]
-            means[count - 2] = (means[count - 2] * totals[count - 2] + means[count - 1] * totals[count - 1]) / total
+            means[count - 2] = (
+                means[count - 2] * totals[count - 2] + means[count - 1] * totals[count - 1]
+            ) / total
             totals[count - 2] = total
             count -= 1
     return starts[:count].copy(), means[:count].copy()

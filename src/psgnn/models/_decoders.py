@@ -130,6 +130,24 @@ class SetDecoder(PairDecoder):
         scores: torch.Tensor = self.linear(g) + torch.cat([mlp(seen) for mlp in self.mlps], dim=1)
         return scores
 
+    def read(
+        self, statistics: torch.Tensor, channels: torch.Tensor, traits: torch.Tensor, counts: torch.Tensor
+    ) -> torch.Tensor:
+        """Scores ``[P]`` of what is measured of pairs, which need not be their own: what explanations ask.
+
+        ``statistics [P, S]``; ``channels [P, 2, K, C]`` and ``traits [P, 2, F]`` of both nodes; ``counts [P]`` anchors.
+        """
+        g = _standardised(statistics, self.mean, self.deviation)
+        parts = [g]
+        if self.phi is not None:
+            parts += self._phi(channels[:, 0], channels[:, 1], counts, torch.arange(channels.size(2)))
+        if self.traits is not None:
+            a, b = self.traits.encode(traits[:, 0]), self.traits.encode(traits[:, 1])
+            parts += [(a - b).abs(), a * b, a + b]
+        seen = torch.cat(parts, dim=1)
+        scores: torch.Tensor = self.linear(g) + torch.cat([mlp(seen) for mlp in self.mlps], dim=1)
+        return scores.mean(dim=1)
+
     def _pooled(self, positions: Positions, pairs: torch.Tensor) -> list[torch.Tensor]:
         """Mean and maximum of phi over the anchors, ``[P, R]`` each."""
         count = positions.channels.shape[1]
@@ -162,8 +180,14 @@ class SetDecoder(PairDecoder):
         channels = torch.from_numpy(positions.channels)
         # Rows of the pairs alone go to the device, not the table.
         a, b = (channels[nodes[:, None], anchors].to(pairs.device) for nodes in pairs.cpu())  # [P, K, C]
+        return self._phi(a, b, counts, anchors)
+
+    def _phi(
+        self, a: torch.Tensor, b: torch.Tensor, counts: torch.Tensor, anchors: torch.Tensor
+    ) -> list[torch.Tensor]:
+        """Mean and maximum of phi over the anchors at these places, from channels ``[P, K, C]`` of both nodes."""
         phi = self.phi(torch.cat([(a - b).abs(), a * b, a + b], dim=2))  # type: ignore[misc]
-        present = (anchors < counts[:, None]).to(pairs.device)[:, :, None]
+        present = (anchors < counts[:, None]).to(a.device)[:, :, None]
         phi = phi * present  # it is not negative, so zero changes no maximum
         return [phi.sum(dim=1) / present.sum(dim=1).clamp_min(1), phi.amax(dim=1)]
 

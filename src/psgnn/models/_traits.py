@@ -42,7 +42,10 @@ class TraitEncoder(nn.Module):
 
     def forward(self, positions: Positions, nodes: torch.Tensor) -> torch.Tensor:
         """Encodings of some nodes, ``[P, R]``."""
-        rows = torch.from_numpy(positions.traits)[nodes.cpu()].to(nodes.device)
+        return self.encode(torch.from_numpy(positions.traits)[nodes.cpu()].to(nodes.device))
+
+    def encode(self, rows: torch.Tensor) -> torch.Tensor:
+        """Encodings of traits ``[P, F]``, ``[P, R]``."""
         traits = (rows - self.mean) / self.deviation
         encoded: torch.Tensor = self.mlp(traits.clamp(-FARTHEST_FROM_MEAN, FARTHEST_FROM_MEAN))
         return encoded

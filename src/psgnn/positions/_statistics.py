@@ -49,6 +49,18 @@ def statistic_names(parts: Parts) -> list[str]:
     return names + list(_LOCAL) * parts.local
 
 
+def statistic_groups(parts: Parts) -> list[str]:
+    """The kind of evidence that each column of `pair_statistics` is: hops, walks, spectral, roles or local."""
+    sizes = {
+        "hops": len(_HOPS) * parts.hops,
+        "walks": len(_CHANNEL) * (len(parts.channels) - 2 * parts.hops),
+        "spectral": (len(_KERNELS) + _LOGGED_KERNELS) * parts.spectral,
+        "roles": 3 * len(ROLES) * parts.roles,
+        "local": len(_LOCAL) * parts.local,
+    }
+    return [group for group, size in sizes.items() for _ in range(size)]
+
+
 def pair_statistics(positions: Positions, pairs: IntArray) -> Floats:
     """All statistics of pairs ``[2, P]``, ``[P, S]``, O(P K) and for ``local`` the pairs' neighbourhoods."""
     out = np.empty((pairs.shape[1], len(statistic_names(positions.parts))), np.float32)

@@ -78,9 +78,7 @@ def reliability(
     }
 
 
-def compare_rules(
-    result: Result, held_out: HeldOut | None, *, show_progress: bool = False
-) -> dict[str, Any]:
+def compare_rules(result: Result, held_out: HeldOut | None, *, show_progress: bool = False) -> dict[str, Any]:
     """The run beside every training-free rule, on the same test pairs (a random part of very many), or why not."""
     if held_out is None:
         return {"why": NO_PAIRS, "rows": [], "pairs": 0, "whole": False}

@@ -5,30 +5,48 @@ from typing import TYPE_CHECKING
 from psgnn.doors import door
 
 if TYPE_CHECKING:
+    from psgnn.scoring._answers import answer, predict, similar
+    from psgnn.scoring._calibration import Calibration, calibrate
+    from psgnn.scoring._evaluate import evaluate_links
+    from psgnn.scoring._explain import explain
     from psgnn.scoring._pretrained import Pretrained, PretrainedScorer, pretrained
     from psgnn.scoring._rules import HEURISTICS, hops_between, score_pairs
     from psgnn.scoring._scorer import Scorer
     from psgnn.scoring._search import top_links
 
 _MODULE_OF = {
+    "Calibration": "psgnn.scoring._calibration",
     "HEURISTICS": "psgnn.scoring._rules",
     "Pretrained": "psgnn.scoring._pretrained",
     "PretrainedScorer": "psgnn.scoring._pretrained",
     "Scorer": "psgnn.scoring._scorer",
+    "answer": "psgnn.scoring._answers",
+    "calibrate": "psgnn.scoring._calibration",
+    "evaluate_links": "psgnn.scoring._evaluate",
+    "explain": "psgnn.scoring._explain",
     "hops_between": "psgnn.scoring._rules",
+    "predict": "psgnn.scoring._answers",
     "pretrained": "psgnn.scoring._pretrained",
     "score_pairs": "psgnn.scoring._rules",
+    "similar": "psgnn.scoring._answers",
     "top_links": "psgnn.scoring._search",
 }
 
 __all__ = [
     "HEURISTICS",
+    "Calibration",
     "Pretrained",
     "PretrainedScorer",
     "Scorer",
+    "answer",
+    "calibrate",
+    "evaluate_links",
+    "explain",
     "hops_between",
+    "predict",
     "pretrained",
     "score_pairs",
+    "similar",
     "top_links",
 ]
 

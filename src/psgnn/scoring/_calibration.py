@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -32,9 +33,9 @@ class Calibration:
     log_probability: Floats
     missing: float
 
-    def probability(self, scores: npt.ArrayLike) -> Floats:
+    def probability(self, scores: npt.NDArray[Any]) -> Floats:
         """The probability that pairs of these scores are missing links."""
-        return np.exp(np.interp(scores, self.knots, self.log_probability))
+        return np.asarray(np.exp(np.interp(scores, self.knots, self.log_probability)))
 
 
 def parse_missing(text: str | float | None, links: int) -> float | None:
@@ -72,7 +73,9 @@ def calibrate(scorer: Scorer, missing: float | None = None, *, seed: int = 0) ->
     sizes = scorer.batch.sizes.astype(np.float64)
     unlinked = float((sizes * (sizes - 1) / 2).sum()) - links
     if count > unlinked:
-        raise InputError(f"--missing is {count:g}, but only {unlinked:.0f} pairs are not linked; make it smaller")
+        raise InputError(
+            f"--missing is {count:g}, but only {unlinked:.0f} pairs are not linked; make it smaller"
+        )
     rehearsal = scorer.rehearsal()
     if rehearsal is None:
         return None

@@ -88,11 +88,7 @@ class Seat:
 
     def score(self, pairs: IntArray) -> Floats:
         """Logits ``[P]`` of pairs ``[2, P]``."""
-        statistics, context = self._seen(self.positions, pairs)
-        scores = self.network.scores(statistics, context)
-        if self.correction is None:
-            return scores
-        return scores + self._columns(statistics, context, scores) @ self.correction
+        return self.score_statistics(pair_statistics(self.positions, pairs), pairs)
 
     def correct(self, lessons: Iterable[Lesson]) -> Floats | None:
         """Fit the correction to `lessons_of` the graph, in closed form; None where there are no lessons.
@@ -109,6 +105,14 @@ class Seat:
         if not columns:
             return None
         return newton_step(np.concatenate(columns), np.concatenate(labels)).astype(np.float32)
+
+    def score_statistics(self, statistics: Floats, pairs: IntArray) -> Floats:
+        """Score pairs by statistics ``[P, S]`` that need not be their own: what explanations ask."""
+        context = context_columns(self.positions, pairs, statistics, strict=self.strict)
+        scores = self.network.scores(statistics, context)
+        if self.correction is None:
+            return scores
+        return scores + self._columns(statistics, context, scores) @ self.correction
 
     def _seen(self, positions: Positions, pairs: IntArray) -> tuple[Floats, Floats]:
         """The `pair_statistics` and the `context_columns` of pairs."""

@@ -6,7 +6,7 @@ import logging
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -20,10 +20,14 @@ from psgnn.errors import InputError
 from psgnn.graph._graph import Graph, GraphBatch, IntArray, as_graph, to_numpy
 from psgnn.positions._context import LEAST_HIDDEN, MOST_HIDDEN, SHAPE, context_of, lessons_of, without_links
 from psgnn.positions._measure import positions_of
+from psgnn.positions._statistics import pair_statistics, statistic_groups
 from psgnn.positions._view import View
 from psgnn.scoring._network import Network, Seat, network_of
-from psgnn.scoring._scorer import blocks_of, check_pairs
+from psgnn.scoring._scorer import Evidence, blocks_of, check_pairs
 from psgnn.scoring._weights import Weights, read_weights
+
+if TYPE_CHECKING:
+    import polars
 
 log = logging.getLogger(__name__)
 
@@ -164,6 +168,20 @@ class PretrainedScorer:
                     scores[block] += seat.score(found[:, block])
         return scores / np.float32(len(self.seats))
 
+    def evidence(self, pairs: IntArray) -> Evidence:
+        """What the scores of pairs ``[2, P]`` rest on, by kind."""
+        known = [pair_statistics(seat.positions, pairs) for seat in self.seats]
+        groups = np.array(statistic_groups(self.weights.network.parts))
+
+        def score(rows: IntArray, mixed: Sequence[Floats]) -> Floats:
+            found = [
+                seat.score_statistics(part, pairs[:, rows])
+                for seat, part in zip(self.seats, mixed, strict=True)
+            ]
+            return np.asarray(np.mean(found, axis=0))
+
+        return Evidence(known, [groups] * len(known), score)
+
     def embed(self, nodes: npt.ArrayLike | None = None, *, show_progress: bool = False) -> Floats:
         """Embed some nodes ``[n]``, or all: ``[n, d]``; near nodes are likely to be linked."""
         count = self.batch.num_nodes
@@ -172,6 +190,12 @@ class PretrainedScorer:
         with fitting_blas_threads(count):
             shown = progress(blocks, "embedding", show=show_progress)
             return np.concatenate([seat.network.embed(seat.positions, chosen[block]) for block in shown])
+
+    def predict(self, **options: Any) -> polars.DataFrame:
+        """Predict missing links by name: ``top=50``, ``of="Ada"`` or ``pairs=[("Ada", "Bob")]`` (`psgnn.predict`)."""
+        from psgnn.scoring._answers import answer
+
+        return answer(self, **options)
 
     def score_embedded(self, h: Floats, pairs: IntArray) -> Floats:
         r"""Score pairs by the distance of embeddings alone: :math:`b - e^s \lVert h_u - h_v \rVert_2`."""

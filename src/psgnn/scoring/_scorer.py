@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any, Literal, Protocol
 
 import numpy as np
@@ -15,6 +16,18 @@ from psgnn.graph._graph import GraphBatch, IntArray, to_numpy
 Similarity = Literal["dot", "distance"]
 
 
+@dataclass(frozen=True, eq=False)
+class Evidence:
+    """What the scores of pairs rest on: tables of numbers ``[P, S]`` and the kind of evidence of each column.
+
+    ``score(rows, tables)`` scores the pairs of these rows as if what is measured of them were the tables.
+    """
+
+    tables: list[Floats]
+    groups: list[npt.NDArray[np.str_]]
+    score: Callable[[IntArray, Sequence[Floats]], Floats]
+
+
 class Scorer(Protocol):
     """Scores pairs of nodes of a batch of graphs and embeds its nodes; ids are those of the batch."""
 
@@ -25,6 +38,10 @@ class Scorer(Protocol):
     @property
     def node_names(self) -> list[list[str]]:
         """The names of the nodes of every graph."""
+
+    @property
+    def anchors(self) -> list[Any] | None:
+        """The anchors of every graph, ids of the batch (sets of them for P-GNN); None without anchors."""
 
     @property
     def hidden(self) -> IntArray:
@@ -46,6 +63,9 @@ class Scorer(Protocol):
 
     def score(self, pairs: npt.ArrayLike, *, show_progress: bool = False) -> Floats:
         """Score pairs ``[2, P]``: logits ``[P]``, higher means more likely."""
+
+    def evidence(self, pairs: IntArray) -> Evidence | None:
+        """What the scores of pairs ``[2, P]`` rest on; None where it has no parts that can be told apart."""
 
     def score_embedded(self, h: Floats, pairs: IntArray) -> Floats:
         """Score pairs of rows of the embeddings ``h [N, d]`` by their similarity."""

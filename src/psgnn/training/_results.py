@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import polars
 import torch
 
 from psgnn.console import html_line, html_table, progress, shortened
@@ -20,11 +21,14 @@ from psgnn.graph._graph import Adjacency, Graph, GraphBatch, IntArray, as_graph,
 from psgnn.models._channels import NODE_BLOCK, ChannelEncoder
 from psgnn.models._choices import AnyChoice, Choice, SetChoice, choice_of, choice_tensors, is_sound
 from psgnn.models._config import ModelConfig
-from psgnn.models._decoders import DotDecoder
+from psgnn.models._decoders import DotDecoder, SetDecoder
 from psgnn.models._models import PAIR_BLOCK, PositionModel, model_of
 from psgnn.models._view import TensorView, view_of
 from psgnn.positions._context import LEAST_HIDDEN
-from psgnn.scoring._scorer import Similarity, check_pairs
+from psgnn.positions._statistics import pair_statistics, statistic_groups
+from psgnn.scoring._answers import answer, similar
+from psgnn.scoring._explain import explain
+from psgnn.scoring._scorer import Evidence, Similarity, check_pairs
 from psgnn.training import _runs as runs
 from psgnn.training._devices import fitting_threads
 from psgnn.training._folder import STATE, WEIGHTS, read_record
@@ -52,9 +56,9 @@ class Result:
     validation (``epoch``, ``loss``, validation metrics, and the ``anchors`` of that moment where training can change
     them and they are at most 1000: union ids, lists of them for P-GNN's sets); ``anchors`` the union ids of each
     graph's anchors (sets of them for P-GNN); ``embedding_test`` the test metrics of the embeddings' own distance, where
-    pairs are scored by more than that; ``view`` the graphs as training saw them; ``hidden`` the links ``[2, H]`` that were
-    held out; ``numbers`` those of the graphs among all that were given, where some could not be split and are not here,
-    else nothing.
+    pairs are scored by more than that; ``view`` the graphs as training saw them; ``hidden`` the held-out
+    links ``[2, H]``; ``numbers`` those of the graphs among all that were given, where some could not be split and are
+    not here, else nothing.
 
     It is a `psgnn.scoring.Scorer` on the whole graph: predictions see every known link, the held-out ones too. The
     metrics belong to `evaluation_scorer`, which does not see them.
@@ -107,7 +111,7 @@ class Result:
         return replace(self, hidden=np.zeros((2, 0), np.int64))
 
     def rehearsal(self) -> tuple[Result, IntArray] | None:
-        """A scorer that does not see some links, and these links ``[2, H]``: how often its best pairs are among them."""
+        """A scorer that does not see the held-out links, and these links ``[2, H]``."""
         if self.task != "link" or self.hidden.shape[1] < LEAST_HIDDEN:
             return None
         return self.evaluation_scorer(), self.hidden
@@ -140,6 +144,50 @@ class Result:
             return h[chosen]
         blocks = torch.split(torch.from_numpy(chosen), NODE_BLOCK)
         return self._in_blocks(self.model.encoder, blocks, "embedding", show_progress)
+
+    def evidence(self, pairs: IntArray) -> Evidence | None:
+        """What the scores of pairs ``[2, P]`` rest on, by kind, where the model reads positions pair by pair."""
+        decoder = self.model.decoder
+        if not isinstance(decoder, SetDecoder):
+            return None
+        positions = self.model.positions(self._seen, self.choice)
+        parts, us, vs = positions.parts, *pairs
+        channels = np.stack([positions.channels[us], positions.channels[vs]], axis=1)  # [P, 2, K, C]
+        traits = np.stack([positions.traits[us], positions.traits[vs]], axis=1)  # [P, 2, F]
+        shape, width = channels.shape[1:], traits.shape[2] // 3
+        of_channel = ["hops"] * (2 * parts.hops)
+        of_channel += ["walks"] * (shape[2] - len(of_channel))
+        of_trait = ["roles"] * positions.roles.shape[1]
+        of_trait += ["features"] * (width - len(of_trait))
+        counts = positions.counts[self.batch.graph_of[us]]
+
+        @torch.no_grad()
+        def score(rows: IntArray, mixed: Sequence[Floats]) -> Floats:
+            statistics, seen, known = (torch.from_numpy(part).to(self.view.x.device) for part in mixed)
+            found = decoder.read(
+                statistics,
+                seen.reshape(-1, *shape),
+                known.reshape(-1, 2, 3 * width),
+                torch.from_numpy(counts[rows]),
+            )
+            return np.asarray(found.cpu().numpy())
+
+        tables = [pair_statistics(positions, pairs)]
+        tables += [channels.reshape(len(us), -1), traits.reshape(len(us), -1)]
+        groups = [statistic_groups(parts), of_channel * (2 * shape[1]), of_trait * 6]
+        return Evidence(tables, [np.array(names, np.str_) for names in groups], score)
+
+    def predict(self, **options: Any) -> polars.DataFrame:
+        """Predict missing links by name: ``top=50``, ``of="Ada"`` or ``pairs=[("Ada", "Bob")]`` (`psgnn.predict`)."""
+        return answer(self, **options)
+
+    def similar(self, node: str | int, top: int = 10) -> polars.DataFrame:
+        """The nodes whose embeddings are nearest to that of a node."""
+        return similar(self, node, top)
+
+    def explain(self, u: str | int, v: str | int) -> dict[str, Any]:
+        """Why a pair has its score; see `psgnn.explain`."""
+        return explain(self, u, v)
 
     @torch.no_grad()
     def score_embedded(self, h: Floats, pairs: IntArray) -> Floats:

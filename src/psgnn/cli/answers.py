@@ -1,0 +1,167 @@
+"""``psgnn similar``, ``psgnn explain`` and ``psgnn evaluate``: questions about nodes, pairs and links."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from psgnn.cli.arguments import (
+    ColumnsOption,
+    HeaderOption,
+    Json,
+    OtherGraph,
+    PretrainedOption,
+    Quiet,
+    Root,
+    RunArgument,
+    Seed,
+    Settings,
+    Strict,
+    Verbose,
+    load_run,
+)
+
+MOST_LISTED = 8
+
+
+def similar_command(
+    run: RunArgument,
+    node: Annotated[str, typer.Argument(metavar="NODE", help="The name of a node.")],
+    top: Annotated[int, typer.Option("--top", metavar="N", min=1, help="How many nodes.")] = 10,
+    graph: OtherGraph = None,
+    pretrained: PretrainedOption = None,
+    columns: ColumnsOption = None,
+    header: HeaderOption = None,
+    settings: Settings = None,
+    root: Root = None,
+    as_json: Json = False,
+    quiet: Quiet = False,
+    verbose: Verbose = False,
+) -> None:
+    """List the nodes whose embeddings are nearest to that of a node.
+
+    Example: psgnn similar my-edges.csv Ada --top 5
+    """
+    from psgnn.console import print_json, print_table, set_verbosity
+
+    set_verbosity(quiet=quiet or as_json, verbose=verbose)
+    given: dict[str, Any] = {"root": root, "settings": settings, "columns": columns, "header": header}
+    scorer = load_run(run, graph, **given, pretrained=pretrained, strict=False)
+    from psgnn.scoring import similar
+
+    found = similar(scorer, node, top)
+    if as_json:
+        print_json({"run": str(run), "node": node, "similar": found.to_dicts()})
+        return
+    rows = [[name, f"{distance:.4f}", "yes" if linked else "no"] for name, distance, linked in found.rows()]
+    print_table(f"{run}: nearest to {node}", found.columns, rows)
+
+
+def explain_command(
+    run: RunArgument,
+    source: Annotated[str, typer.Argument(metavar="A", help="The name of a node.")],
+    target: Annotated[str, typer.Argument(metavar="B", help="The name of another node.")],
+    graph: OtherGraph = None,
+    pretrained: PretrainedOption = None,
+    strict: Strict = False,
+    columns: ColumnsOption = None,
+    header: HeaderOption = None,
+    settings: Settings = None,
+    root: Root = None,
+    seed: Seed = 0,
+    as_json: Json = False,
+    quiet: Quiet = False,
+    verbose: Verbose = False,
+) -> None:
+    """Explain the score of a pair: shared neighbours, paths, anchors, and what each kind of evidence adds.
+
+    Example: psgnn explain my-edges.csv Ada Rune
+    """
+    from psgnn.console import print_json, print_table, set_verbosity
+
+    set_verbosity(quiet=quiet or as_json, verbose=verbose)
+    given: dict[str, Any] = {"root": root, "settings": settings, "columns": columns, "header": header}
+    scorer = load_run(run, graph, **given, pretrained=pretrained, strict=strict)
+    from psgnn.scoring import explain
+
+    found = explain(scorer, source, target, seed=seed)
+    if as_json:
+        print_json({"run": str(run), **found})
+        return
+    for line in _facts(found):
+        typer.echo(line)
+    if found["contributions"] is None:
+        typer.echo("this model reads all evidence at once, so no kind of it has a share of its own")
+        return
+    parts = sorted(found["contributions"].items(), key=lambda item: -abs(item[1]))
+    rows = [["an average unlinked pair", f"{found['base']:+.2f}"]]
+    rows += [[group, f"{value:+.2f}"] for group, value in parts]
+    print_table("what the score is made of", ["evidence", "adds"], [*rows, ["sum", f"{found['score']:+.2f}"]])
+
+
+def _facts(found: dict[str, Any]) -> list[str]:
+    """What is known about a pair, in words."""
+    apart = "no path between them" if found["hops"] is None else f"{found['hops']} hops apart"
+    how = "they are linked" if found["linked"] else apart
+    lines = [f"{found['source']} and {found['target']}: score {found['score']:.2f}, {how}"]
+    if found["num_shared"]:
+        names = ", ".join(found["shared_neighbours"][:MOST_LISTED])
+        more = ", ..." if found["num_shared"] > MOST_LISTED else ""
+        lines.append(f"shared neighbours: {found['num_shared']} ({names}{more})")
+    elif not found["linked"]:
+        lines += [f"path: {' - '.join(path)}" for path in found["paths"]]
+    for kind, words in (("together", "as far from both"), ("apart", "nearer to one")):
+        anchors = (found["anchors"] or {}).get(kind, [])[:3]
+        places = [
+            f"{each['anchor']} ({each['hops_source']} and {each['hops_target']} hops)" for each in anchors
+        ]
+        if places:
+            lines.append(f"anchors {words}: {', '.join(places)}")
+    return lines
+
+
+def evaluate_command(
+    run: RunArgument,
+    links: Annotated[
+        Path,
+        typer.Option("--links", metavar="FILE", help="True links that the graph lacks: two names per line."),
+    ],
+    graph: OtherGraph = None,
+    pretrained: PretrainedOption = None,
+    strict: Strict = False,
+    columns: ColumnsOption = None,
+    header: HeaderOption = None,
+    settings: Settings = None,
+    root: Root = None,
+    seed: Seed = 0,
+    as_json: Json = False,
+    quiet: Quiet = False,
+    verbose: Verbose = False,
+) -> None:
+    """Measure how well a run, or the ready-made weights on a graph, find the links in a file.
+
+    AUC and average precision compare the links with random unlinked pairs. MRR and Hits@K are per node: the partner in
+    a link is ranked among up to 500 nodes that its end is not linked to.
+
+    Example: psgnn evaluate my-edges.csv --links later-links.csv
+    """
+    from psgnn.console import print_json, print_table, set_verbosity
+    from psgnn.paths import check_file
+
+    set_verbosity(quiet=quiet or as_json, verbose=verbose)
+    check_file(links.expanduser())
+    given: dict[str, Any] = {"root": root, "settings": settings, "columns": columns, "header": header}
+    scorer = load_run(run, graph, **given, pretrained=pretrained, strict=strict)
+    from psgnn.graph._read import read_pairs
+    from psgnn.scoring import evaluate_links
+
+    found = evaluate_links(scorer, read_pairs(links, *scorer.names_by_number), seed=seed)
+    if as_json:
+        print_json({"run": str(run), "file": str(links), **found})
+        return
+    rows = [
+        [name, f"{value:.4f}" if isinstance(value, float) else str(value)] for name, value in found.items()
+    ]
+    print_table(f"{run}: {links}", ["measure", "value"], rows)

@@ -1,0 +1,176 @@
+"""Answers about missing links, by name: the best of all pairs, of a node, or of a list, and how sure they are."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from psgnn.errors import InputError
+from psgnn.graph._graph import Graph, IntArray
+from psgnn.graph._read import read_graph, read_pairs
+from psgnn.scoring._calibration import calibrate, parse_missing
+from psgnn.scoring._explain import main_reason
+from psgnn.scoring._names import find_nodes, name_of
+from psgnn.scoring._pretrained import pretrained
+from psgnn.scoring._scorer import Scorer
+from psgnn.scoring._search import top_links
+
+PARTNERS = 10  # of a node, unless a person says how many
+MOST_ROW = 50_000  # nodes that are all scored as partners of one; of larger graphs those near it and the hubs
+MOST_NEAR, HUBS = 5000, 200
+
+
+def predict(
+    source: Any,
+    *,
+    top: int | None = None,
+    of: str | Sequence[str] | None = None,
+    pairs: Any = None,
+    missing: str | float | None = None,
+    why: bool = False,
+) -> pl.DataFrame:
+    """Predict missing links with the ready-made weights: of a whole graph, of a node, or among given pairs.
+
+    >>> import networkx as nx
+    >>> frame = predict(nx.karate_club_graph(), of="0", top=2)
+    >>> frame.columns
+    ['source', 'target', 'score', 'probability', 'expected_precision']
+
+    Args:
+        source: A path, a graph of any kind that `psgnn.read_graph` takes, or several `Graph` in a list.
+        top: How many predictions; with `of`, per node.
+        of: A node or several, by name: their best partners.
+        pairs: Pairs to score: names ``[("ada", "bob"), ...]`` or a file of them.
+        missing: How many links are missing: ``"5%"`` of the known ones, or a number. Default: a tenth.
+        why: Add a column with the main reason.
+
+    Returns:
+        One row per pair, best first. ``probability`` is the chance that the pair is a missing link, and
+        ``expected_precision`` the mean of the probabilities down to this row. Both are null where the graph has too few
+        links to tell. Several graphs have a column ``graph``.
+    """
+    graphs = (
+        source
+        if isinstance(source, (list, tuple)) and all(isinstance(g, Graph) for g in source)
+        else [read_graph(source)]
+    )
+    return answer(pretrained().on(graphs), top=top, of=of, pairs=pairs, missing=missing, why=why)
+
+
+def answer(
+    scorer: Scorer,
+    *,
+    top: int | None = None,
+    of: str | int | Sequence[str | int] | None = None,
+    pairs: Any = None,
+    missing: str | float | None = None,
+    why: bool = False,
+    seed: int = 0,
+    show_progress: bool = False,
+) -> pl.DataFrame:
+    """Predictions of a scorer, as `predict` gives them."""
+    if sum(option is not None for option in (of, pairs)) > 1 or (
+        of is None and pairs is None and top is None
+    ):
+        raise InputError(
+            "ask for the best pairs (top), the partners of a node (of), or the scores of pairs (pairs)"
+        )
+    count = parse_missing(missing, scorer.batch.adjacency.num_edges)
+    if of is not None:
+        nodes = find_nodes(scorer, [of] if isinstance(of, (str, int)) else of)
+        lists = [partners(scorer, int(node), top or PARTNERS) for node in nodes]
+    elif pairs is not None:
+        asked = _asked(scorer, pairs)
+        scores = scorer.score(asked, show_progress=show_progress)
+        lists = [(asked[:, :top], scores[:top])]
+    else:
+        lists = [top_links(scorer, top or 1, seed=seed, show_progress=show_progress)]
+    calibration = calibrate(scorer, count, seed=seed)
+    frames = []
+    for found, scores in lists:
+        columns: dict[str, Any] = {
+            "source": pl.Series([name_of(scorer, u) for u in found[0].tolist()], dtype=pl.String),
+            "target": pl.Series([name_of(scorer, v) for v in found[1].tolist()], dtype=pl.String),
+        }
+        if len(scorer.node_names) > 1:
+            columns["graph"] = scorer.batch.graph_of[found[0]]
+        columns["score"] = scores
+        likely = None if calibration is None else calibration.probability(scores)
+        columns |= {
+            "probability": _series(likely, scores.size),
+            "expected_precision": _series(_means(likely), scores.size),
+        }
+        if why:
+            columns["because"] = pl.Series(main_reason(scorer, found), dtype=pl.String)
+        frames.append(pl.DataFrame(columns))
+    return pl.concat(frames)
+
+
+def partners(scorer: Scorer, node: int, top: int) -> tuple[IntArray, npt.NDArray[np.float32]]:
+    """The best partners of a node among those that it is not linked to: pairs ``[2, n]`` and scores, best first."""
+    batch = scorer.batch
+    first, last = batch.ptr[batch.graph_of[node] : batch.graph_of[node] + 2].tolist()
+    adjacency = batch.adjacency
+    linked = adjacency.indices[adjacency.indptr[node] : adjacency.indptr[node + 1]].astype(np.int64)
+    others = np.arange(first, last) if last - first <= MOST_ROW else _near(scorer, node)
+    others = np.setdiff1d(others, np.append(linked, node))
+    pairs = np.stack([np.full(others.size, node), others])
+    scores = scorer.score(pairs)
+    best = np.argsort(-scores, kind="stable")[:top]
+    return pairs[:, best], scores[best]
+
+
+def similar(scorer: Scorer, node: str | int, top: int = PARTNERS) -> pl.DataFrame:
+    """The nodes whose embeddings are nearest to that of a node: name, distance, and whether they are linked."""
+    (v,) = find_nodes(scorer, [node]).tolist()
+    batch = scorer.batch
+    first, last = batch.ptr[batch.graph_of[v] : batch.graph_of[v] + 2].tolist()
+    h = scorer.embed(np.arange(first, last))
+    apart = np.sqrt(np.square(h - h[v - first]).sum(axis=1))
+    order = np.argsort(apart, kind="stable")
+    order = order[order != v - first][:top]
+    linked = batch.adjacency.indices[batch.adjacency.indptr[v] : batch.adjacency.indptr[v + 1]]
+    return pl.DataFrame(
+        {
+            "node": pl.Series([name_of(scorer, int(u) + first) for u in order], dtype=pl.String),
+            "distance": apart[order],
+            "linked": np.isin(order + first, linked),
+        }
+    )
+
+
+def _near(scorer: Scorer, node: int) -> IntArray:
+    """Nodes of a large graph that are worth a look as partners of a node: up to three steps away, and the hubs."""
+    adjacency, seen = scorer.batch.adjacency, np.array([node])
+    for _ in range(3):
+        rows = [adjacency.indices[adjacency.indptr[u] : adjacency.indptr[u + 1]] for u in seen[:MOST_NEAR]]
+        seen = np.unique(np.concatenate([seen, *rows]).astype(np.int64))
+    hubs = np.argsort(-adjacency.degrees, kind="stable")[:HUBS]
+    same = scorer.batch.graph_of[hubs] == scorer.batch.graph_of[node]
+    return np.union1d(seen, hubs[same])
+
+
+def _asked(scorer: Scorer, pairs: Any) -> IntArray:
+    if isinstance(pairs, (str, Path)):
+        return read_pairs(pairs, *scorer.node_names)
+    listed = list(pairs)
+    found = find_nodes(scorer, [node for pair in listed for node in pair]).reshape(-1, 2).T
+    graph = scorer.batch.graph_of
+    for (u, v), (a, b) in zip(found.T.tolist(), listed, strict=True):
+        if u == v or graph[u] != graph[v]:
+            raise InputError(f"('{a}', '{b}') is no pair; name two nodes of one graph")
+    return found
+
+
+def _series(values: npt.NDArray[np.float64] | None, size: int) -> pl.Series:
+    return pl.Series([None] * size, dtype=pl.Float64) if values is None else pl.Series(values)
+
+
+def _means(likely: npt.NDArray[np.float64] | None) -> npt.NDArray[np.float64] | None:
+    """The mean of the probabilities down to each place."""
+    return None if likely is None else np.cumsum(likely) / np.arange(1, likely.size + 1)

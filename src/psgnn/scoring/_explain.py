@@ -1,0 +1,169 @@
+"""Why a pair has its score: the facts about it, and how much each kind of evidence moved the score."""
+
+from __future__ import annotations
+
+from itertools import islice
+from math import factorial
+from typing import Any
+
+import numpy as np
+
+from psgnn.distances._engine import hop_columns
+from psgnn.errors import InputError
+from psgnn.graph._graph import Adjacency, IntArray
+from psgnn.graph._sampling import NonEdges, distinct_integers
+from psgnn.scoring._names import find_nodes, name_of
+from psgnn.scoring._scorer import Evidence, Scorer
+
+REFERENCES = 64  # random unlinked pairs that a pair is compared with
+MOST_SHARED, MOST_PATHS, MOST_ANCHORS = 20, 3, 5
+
+
+def explain(scorer: Scorer, u: str | int, v: str | int, *, seed: int = 0) -> dict[str, Any]:
+    r"""Explain the score of a pair of nodes.
+
+    The contribution of a kind of evidence is its exact Shapley value: what it adds to the score, averaged over all
+    orders in which the kinds could be revealed, where what is not revealed is that of random unlinked pairs.
+
+    .. math:: s(u, v) = \text{base} + \sum_g \phi_g
+
+    Args:
+        scorer: A trained run or ready-made weights on their graphs.
+        u: A node, by name or id.
+        v: Another node of the same graph.
+        seed: Of the random pairs.
+
+    Returns:
+        A dict: ``score``, ``linked``, ``hops``, ``shared_neighbours`` and ``paths`` by name, ``anchors`` (those that
+        separate the pair, and those that do not, with both distances), ``base`` and ``contributions``. The last two are None for
+        scorers whose evidence cannot be told apart.
+    """
+    pair = find_nodes(scorer, [u, v])
+    batch = scorer.batch
+    if pair[0] == pair[1]:
+        raise InputError(f"'{u}' and '{v}' are the same node; name two")
+    graph = int(batch.graph_of[pair[0]])
+    if graph != int(batch.graph_of[pair[1]]):
+        raise InputError(f"'{u}' and '{v}' are nodes of two graphs; name two of one")
+    adjacency, first = batch.graph(graph), int(batch.ptr[graph])
+    a, b = (pair - first).tolist()
+    hops = hop_columns(adjacency, np.array([a, b]))  # [N, 2]
+    shared = np.intersect1d(_neighbours(adjacency, a), _neighbours(adjacency, b))
+    found: dict[str, Any] = {
+        "source": name_of(scorer, int(pair[0])),
+        "target": name_of(scorer, int(pair[1])),
+        "score": float(scorer.score(pair[:, None])[0]),
+        "linked": bool(np.isin(b, _neighbours(adjacency, a))),
+        "hops": int(hops[b, 0]) if hops[b, 0] >= 0 else None,
+        "shared_neighbours": [name_of(scorer, int(node) + first) for node in shared[:MOST_SHARED]],
+        "num_shared": int(shared.size),
+        "paths": [
+            [name_of(scorer, node + first) for node in path]
+            for path in islice(_shortest_paths(adjacency, hops[:, 1], a, b), MOST_PATHS)
+        ],
+        "anchors": _anchors(scorer, graph, a, b),
+        "base": None,
+        "contributions": None,
+    }
+    found |= _contributions(scorer, pair, seed)
+    return found
+
+
+def main_reason(scorer: Scorer, pairs: IntArray) -> list[str]:
+    """The main fact about each of some pairs, in a few words."""
+    reasons = []
+    for u, v in pairs.T.tolist():
+        graph = int(scorer.batch.graph_of[u])
+        adjacency, first = scorer.batch.graph(graph), int(scorer.batch.ptr[graph])
+        one, other = _neighbours(adjacency, u - first), _neighbours(adjacency, v - first)
+        shared = np.intersect1d(one, other).size
+        if shared:
+            reasons.append(f"{shared} shared neighbour{'s' if shared > 1 else ''}")
+            continue
+        hops = int(hop_columns(adjacency, np.array([u - first]))[v - first, 0])
+        reasons.append(f"{hops} hops apart" if hops >= 0 else "no path between them")
+    return reasons
+
+
+def _neighbours(adjacency: Adjacency, node: int) -> IntArray:
+    return adjacency.indices[adjacency.indptr[node] : adjacency.indptr[node + 1]].astype(np.int64)
+
+
+def _shortest_paths(adjacency: Adjacency, to_end: Any, start: int, end: int) -> Any:
+    """The shortest paths between two nodes, as lists of nodes, given the hops of all nodes to the end."""
+    if to_end[start] < 0:
+        return
+    stack = [[start]]
+    while stack:
+        path = stack.pop()
+        if path[-1] == end:
+            yield path
+            continue
+        steps = _neighbours(adjacency, path[-1])
+        stack += [[*path, int(step)] for step in steps[to_end[steps] == to_end[path[-1]] - 1][::-1]]
+
+
+def _anchors(scorer: Scorer, graph: int, a: int, b: int) -> dict[str, list[dict[str, Any]]] | None:
+    """The anchors that separate two nodes most, and the nearest that do not, with the hops of both."""
+    anchors = scorer.anchors
+    if anchors is None or not anchors[graph] or isinstance(anchors[graph][0], list):
+        return None
+    first = int(scorer.batch.ptr[graph])
+    nodes = np.array(anchors[graph]) - first
+    near, far = hop_columns(scorer.batch.graph(graph), np.array([a, b])).T[:, nodes].astype(np.int64)
+    reached = np.flatnonzero((near >= 0) & (far >= 0))
+    gap = np.abs(near - far)
+    order = reached[np.argsort(-gap[reached], kind="stable")]
+    apart, together = order[gap[order] > 0], order[gap[order] == 0]
+    together = together[np.argsort(near[together], kind="stable")]
+
+    def listed(places: IntArray) -> list[dict[str, Any]]:
+        return [
+            {
+                "anchor": name_of(scorer, int(nodes[i]) + first),
+                "hops_source": int(near[i]),
+                "hops_target": int(far[i]),
+            }
+            for i in places
+        ]
+
+    return {"apart": listed(apart[:MOST_ANCHORS]), "together": listed(together[:MOST_ANCHORS])}
+
+
+def _contributions(scorer: Scorer, pair: IntArray, seed: int) -> dict[str, Any]:
+    """The Shapley value of every kind of evidence, and the mean score of the random pairs."""
+    batch = scorer.batch
+    pool = NonEdges(batch.ptr, batch.adjacency.edges())
+    total = int(pool.sizes.sum())
+    if not total:
+        return {}
+    drawn = distinct_integers(total, min(REFERENCES, total), np.random.default_rng(seed))
+    pairs = np.concatenate([pair[:, None], pool.unrank(np.sort(drawn))], axis=1)
+    evidence = scorer.evidence(pairs)
+    if evidence is None:
+        return {}
+    groups = list(dict.fromkeys(name for part in evidence.groups for name in part.tolist()))
+    values = _coalitions(evidence, groups)  # [2^G], the mean score where these groups are the pair's own
+    count = len(groups)
+    shapley = {}
+    for i, group in enumerate(groups):
+        without = [mask for mask in range(2**count) if not mask >> i & 1]
+        sizes = [mask.bit_count() for mask in without]
+        weight = [factorial(size) * factorial(count - size - 1) / factorial(count) for size in sizes]
+        gains = [values[mask | 1 << i] - values[mask] for mask in without]
+        shapley[group] = float(np.dot(weight, gains))
+    return {"base": float(values[0]), "contributions": shapley}
+
+
+def _coalitions(evidence: Evidence, groups: list[str]) -> np.ndarray:
+    """The mean score over the references for every set of groups that take the pair's own values."""
+    references = evidence.tables[0].shape[0] - 1
+    masks = np.arange(2 ** len(groups))
+    rows = np.zeros(masks.size * references, np.int64)  # all are scored as the pair, in its graph
+    mixed = []
+    for table, names in zip(evidence.tables, evidence.groups, strict=True):
+        place = np.array([groups.index(name) for name in names.tolist()])
+        own = (masks[:, None] >> place & 1).astype(bool)  # [2^G, S]
+        mixed.append(np.where(own[:, None], table[0], table[None, 1:]).reshape(-1, table.shape[1]))
+    scores = evidence.score(rows, [np.ascontiguousarray(part) for part in mixed])
+    return np.asarray(scores.reshape(masks.size, references).mean(axis=1), np.float64)
