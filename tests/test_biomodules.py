@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import hashlib
-import logging
+import json
 from pathlib import Path
 
 import networkx as nx
 import numpy as np
 import pytest
 
-from psgnn.datasets import _biomodules as biomodules
-from psgnn.datasets import _biomodules_kernels as kernels
+from conftest import Run
 from psgnn.datasets import load_dataset
+from psgnn.datasets._biomodules import BRIDGES, network_graphs, stored_networks
 from psgnn.errors import InputError
+from psgnn.graph import Graph
+from psgnn_lab import biomodules
+from psgnn_lab import biomodules_kernels as kernels
+from psgnn_lab.manifest import load_manifest
+from psgnn_lab.plan import plan
 
-SMALL = {"networks": 4, "generations": 40}
 # Wired inside its modules only, and as robust as such a network can be.
 MODULAR = np.zeros((10, 10), np.int8)
 MODULAR[:5, :5] = [
@@ -32,13 +36,6 @@ MODULAR[5:, 5:] = [
     [-1, 1, 0, 1, -1],
     [1, 0, 0, -1, 1],
 ]
-
-
-@pytest.fixture(autouse=True)
-def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A cache of its own for every test."""
-    monkeypatch.setenv("PSGNN_CACHE", str(tmp_path))
-    return tmp_path
 
 
 def random_networks(count: int, edges: int) -> list[np.ndarray]:
@@ -164,34 +161,66 @@ def test_simulation_is_reproducible(monkeypatch: pytest.MonkeyPatch) -> None:
     assert not np.array_equal(networks, biomodules.simulate(5, 30, "horizontal", 4))
     digest = hashlib.sha256(networks.tobytes()).hexdigest()[:16]
     assert digest == "d5a067f0a529de2f", (
-        "the simulator draws otherwise: raise VERSION, and count the catalogue's edges anew"
+        "the simulator draws otherwise: the networks in the package are no longer what it gives"
     )
 
 
+def digest_of(graphs: list[Graph]) -> str:
+    """Of everything that a loader gives: edges, features, classes and names, with their types."""
+    sums = hashlib.sha256()
+    for graph in graphs:
+        for array in (graph.adjacency.indptr, graph.adjacency.indices, graph.x, graph.y):
+            sums.update(str(array.dtype).encode() + array.tobytes())
+        sums.update("\n".join(graph.names).encode())
+    return sums.hexdigest()
+
+
+@pytest.mark.parametrize(
+    ("join", "digest"),
+    [
+        (1, "a7264c010b9f2569f228e858a07287a3a0edf63ee6f129606c21c54f2f2534f0"),
+        (2, "b85179dd12a98f03ff7c14809b3893c69253cbb2643e82cc43ebd904e6e01544"),
+        (8, "04bf4637cc30f1725bbc5d806ca388935cf5293d3a065293f1da11ef64885c7f"),
+    ],
+)
+def test_graphs_are_those_that_the_package_used_to_simulate(join: int, digest: str) -> None:
+    assert digest_of(load_dataset("bio-modules", join=join)) == digest
+
+
+def test_the_networks_in_the_package_are_what_the_simulator_gives() -> None:
+    assert np.array_equal(biomodules.simulate(3), stored_networks()[:3])
+
+
+def test_the_ids_of_recorded_runs_stay() -> None:
+    folder = Path(__file__).parents[1] / "lab/experiments"
+    runs = plan(load_manifest("accuracy", folder), only=["bio-modules-link"], methods=["psgnn"])
+    recorded = json.loads((folder / "records/bio-modules-link/psgnn.json").read_text())
+    assert {run.id for run in runs if run.method.name == "psgnn"} == {record["id"] for record in recorded}
+
+
 def test_graphs_have_the_edges_features_and_modules_of_the_networks() -> None:
-    graphs = load_dataset("bio-modules", **SMALL)
-    matrices = biomodules.simulate(4, 40, "horizontal", 0)
+    graphs = load_dataset("bio-modules", networks=4)
     assert len(graphs) == 4
-    for graph, matrix in zip(graphs, matrices, strict=True):
+    for graph, matrix in zip(graphs, stored_networks(), strict=False):
         linked = (matrix != 0) | (matrix.T != 0)
         np.fill_diagonal(linked, False)
         assert np.array_equal(graph.adjacency.edge_index(), np.stack(np.nonzero(linked)))
         assert graph.y.tolist() == [0] * 5 + [1] * 5
-        assert graph.x[:, 0].tolist() == [1, 0] * 5
+        assert graph.x[:, 0].tolist() == kernels.TARGETS[0].tolist() == [1, 0] * 5
         assert np.array_equal(graph.x.sum(axis=1), np.ones(10))
     assert graphs[1].names[3] == "network1/gene3"
 
 
 def test_modularity_is_that_of_networkx() -> None:
-    for graph in [*load_dataset("bio-modules", **SMALL), *load_dataset("communities")]:
+    for graph in [*load_dataset("bio-modules", networks=4), *load_dataset("communities")]:
         sets = [{graph.names[v] for v in np.flatnonzero(graph.y == c)} for c in np.unique(graph.y)]
         expected = nx.community.modularity(graph.to_networkx(), sets)
         assert biomodules.modularity(graph) == pytest.approx(expected)
 
 
 def test_joined_networks_keep_their_wiring() -> None:
-    alone = load_dataset("bio-modules", **SMALL)
-    joined = load_dataset("bio-modules", **SMALL, join=2)
+    alone = load_dataset("bio-modules", networks=4)
+    joined = load_dataset("bio-modules", networks=4, join=2)
     assert [graph.num_nodes for graph in joined] == [20, 20]
     for g, graph in enumerate(joined):
         assert graph.y.tolist() == np.repeat(np.arange(4), 5).tolist()
@@ -199,48 +228,33 @@ def test_joined_networks_keep_their_wiring() -> None:
         inside = rows // 10 == cols // 10
         parts = np.concatenate([alone[2 * g].edges, alone[2 * g + 1].edges + 10], axis=1)
         assert np.array_equal(graph.edges[:, inside], parts)
-        assert 1 <= int((~inside).sum()) <= biomodules.BRIDGES
-    again = load_dataset("bio-modules", **SMALL, join=2)
-    assert all(np.array_equal(a.edges, b.edges) for a, b in zip(joined, again, strict=True))
+        assert 1 <= int((~inside).sum()) <= BRIDGES
+    assert digest_of(load_dataset("bio-modules", networks=4, join=2)) == digest_of(joined)
+    assert digest_of(network_graphs(stored_networks()[:4], 2, seed=1)) != digest_of(joined)
     with pytest.raises(InputError, match="networks=4 cannot be joined by 3"):
-        load_dataset("bio-modules", **SMALL, join=3)
+        load_dataset("bio-modules", networks=4, join=3)
 
 
-def test_networks_are_simulated_once(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    first = load_dataset("bio-modules", **SMALL)
-    with monkeypatch.context() as patch:
-        patch.setattr(biomodules, "simulate", lambda *_: pytest.fail("simulated again"))
-        second = load_dataset("bio-modules", **SMALL)
-    assert all(np.array_equal(a.edges, b.edges) for a, b in zip(first, second, strict=True))
-    other = load_dataset("bio-modules", **SMALL, seed=1)
-    assert not all(np.array_equal(a.edges, b.edges) for a, b in zip(first, other, strict=True))
-    assert len(list(cache.rglob("*"))) == 3  # the folder and two files, no temporary one
+def test_the_command_writes_networks(run: Run, tmp_path: Path) -> None:
+    code, out, err = run("biomodules", "-o", "made.npz", "--networks", 2, "--generations", 30, "--seed", 3)
+    assert (code, out, err) == (0, "wrote 2 networks to made.npz\n", "")
+    with np.load(tmp_path / "made.npz") as stored:
+        assert np.array_equal(stored["networks"], biomodules.simulate(2, 30, "horizontal", 3))
+    for arguments, message in (
+        (("-o", "made.npz"), "made.npz exists; pass --force"),
+        (("-o", "made.csv"), "the format is one of .npz"),
+        (("--crossover", "diag"), "did you mean 'diagonal'?"),
+        (("--check", "--seed", 1), "it goes without --generations, --crossover and --seed"),
+        (("--check", "--networks", 41), "at most 40 networks"),
+    ):
+        code, out, err = run("biomodules", *arguments)
+        assert (code, out, err.count("\n")) == (2, "", 1)
+        assert message in err
 
 
-@pytest.mark.parametrize("damage", ["empty", "half", "flipped", "text", "array", "shape"])
-def test_damaged_cache_is_rebuilt(cache: Path, damage: str, caplog: pytest.LogCaptureFixture) -> None:
-    first = load_dataset("bio-modules", **SMALL)
-    [path] = (cache / "bio-modules").iterdir()
-    content = path.read_bytes()
-    middle = len(content) // 2
-    if damage == "shape":
-        np.savez(path, networks=np.zeros((1, 10, 10), np.int8))
-    elif damage == "array":
-        with path.open("wb") as out:
-            np.save(out, np.zeros(3))
-    else:
-        flipped = content[:middle] + bytes([content[middle] ^ 1]) + content[middle + 1 :]
-        damaged = {"empty": b"", "half": content[:middle], "flipped": flipped, "text": b"networks"}
-        path.write_bytes(damaged[damage])
-    with caplog.at_level(logging.WARNING, "psgnn"):
-        second = load_dataset("bio-modules", **SMALL)
-    assert "simulating again" in caplog.text
-    assert all(np.array_equal(a.edges, b.edges) for a, b in zip(first, second, strict=True))
-    assert path.read_bytes() == content
-
-
-def test_a_cache_that_cannot_be_written_only_warns(cache: Path, caplog: pytest.LogCaptureFixture) -> None:
-    (cache / "bio-modules").write_text("a file where the folder should be")
-    with caplog.at_level(logging.WARNING, "psgnn"):
-        assert len(load_dataset("bio-modules", networks=1, generations=1)) == 1
-    assert "cannot cache" in caplog.text
+def test_the_command_compares_with_the_package(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    code, out, _ = run("biomodules", "--networks", 2, "--check", "--json")
+    assert (code, json.loads(out)) == (0, {"out": "bio-modules.npz", "networks": 2, "equal": True})
+    monkeypatch.setattr(biomodules, "simulate", lambda *_, **__: np.zeros((2, 10, 10), np.int8))
+    code, out, _ = run("biomodules", "--networks", 2, "--check", "--force")
+    assert (code, out.splitlines()[1]) == (1, "they differ from those in psgnn")

@@ -326,7 +326,14 @@ def test_completion_knows_the_commands(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     "command",
-    ["psgnn embed", "psgnn predict", "psgnn-lab bench", "psgnn-lab pretrain", "psgnn-lab reproduce"],
+    [
+        "psgnn embed",
+        "psgnn predict",
+        "psgnn-lab bench",
+        "psgnn-lab biomodules",
+        "psgnn-lab pretrain",
+        "psgnn-lab reproduce",
+    ],
 )
 def test_every_command_has_an_example_that_names_it(run: Run, command: str) -> None:
     code, out, err = run(command.split()[1], "--help")

@@ -79,7 +79,7 @@ def test_grid_is_that_of_networkx(rows: int, cols: int) -> None:
     check_form(data)
 
 
-@pytest.mark.parametrize("name", ["communities", "grid"])
+@pytest.mark.parametrize("name", ["communities", "grid", "bio-modules"])
 def test_counts_of_synthetic_datasets(name: str) -> None:
     check_counts(name, load_dataset(name))
 
@@ -113,8 +113,20 @@ def check_counts(name: str, graphs: list[Graph]) -> None:
         ("communities", {"size": 1}, "must be a whole number >= 2, found 1"),
         ("communities", {"size": 10**5}, "at most 100000000 are built"),
         ("protein", {"attributes": 1}, "must be True or False, found 1"),
-        ("bio-modules", {"crossover": "diag"}, "did you mean 'diagonal'?"),
-        ("bio-modules", {"seed": -1}, "must be a whole number >= 0, found -1"),
+        ("family", {"family": "gird"}, "did you mean 'grid'?"),
+        ("family", {"seed": -1}, "must be a whole number >= 0, found -1"),
+        (
+            "bio-modules",
+            {"seed": 1},
+            "unknown option of dataset 'bio-modules' 'seed' (valid: join, networks)",
+        ),
+        (
+            "bio-modules",
+            {"networks": 41},
+            "networks=41: psgnn holds 40 gene networks; simulate more from a checkout with: "
+            "psgnn-lab biomodules --networks 41",
+        ),
+        ("bio-modules", {"join": 3}, "networks=40 cannot be joined by 3"),
     ],
 )
 def test_wrong_names_and_options(name: str, options: dict[str, Any], message: str) -> None:
@@ -162,7 +174,7 @@ def test_listing_says_what_is_here(
     assert rows["protein"]["where"] == "not here: downloads on first use"
     assert rows["ogbl-ddi"]["where"].startswith("not here: see https://ogb.stanford.edu")
     assert rows["grid"]["features"] is None
-    assert rows["bio-modules"]["options"]["crossover"] == "horizontal"
+    assert rows["bio-modules"]["options"] == {"networks": 40, "join": 1}
 
     (tmp_path / "root/seal").mkdir(parents=True)
     shutil.copy(shared_data / "seal/Power.mat", tmp_path / "root/seal")

@@ -15,6 +15,8 @@ from psgnn_lab.manifest import Manifest, MethodSpec, Row
 
 # Of the way in which runs are made and measured; raised when old records no longer say what new ones would.
 PROTOCOL = 1
+# Options that a dataset no longer has, at the values that it now always has, so that the ids of old runs stay.
+FORMER_OPTIONS = {"bio-modules": {"generations": 2000, "crossover": "horizontal", "seed": 0}}
 
 
 @dataclass(frozen=True)
@@ -32,7 +34,10 @@ class Run:
         large = dataset.graphs == 1 and dataset.nodes >= LARGE_NODES
         identity = {
             "protocol": PROTOCOL,
-            "dataset": [dataset.name, dataset.settings(row.dataset_options)],
+            "dataset": [
+                dataset.name,
+                {**FORMER_OPTIONS.get(dataset.name, {}), **dataset.settings(row.dataset_options)},
+            ],
             "features": row.features,
             "task": [row.task, row.task_options, row.official],
             "method": [self.method.kind, self.method.of, settings_of(self.method, row.task, large=large)],

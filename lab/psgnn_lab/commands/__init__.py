@@ -6,6 +6,7 @@ import typer
 
 from psgnn.cli.failures import run_app
 from psgnn_lab.commands.bench import bench_command
+from psgnn_lab.commands.biomodules import biomodules_command
 from psgnn_lab.commands.pretrain import pretrain_command
 from psgnn_lab.commands.reproduce import reproduce_command
 
@@ -29,6 +30,7 @@ def _root() -> None:
 app.command("reproduce")(reproduce_command)
 app.command("pretrain")(pretrain_command)
 app.command("bench")(bench_command)
+app.command("biomodules")(biomodules_command)
 
 
 def main() -> None:

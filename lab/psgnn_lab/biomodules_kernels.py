@@ -11,12 +11,11 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from psgnn.datasets._biomodules import GENES, MODULE
 from psgnn.kernels._compile import njit
 
 Network = npt.NDArray[np.int8]
 
-GENES = 10
-MODULE = 5
 STATES = 1 << GENES
 TARGETS = np.array([[1, 0, 1, 0, 1, 0, 1, 0, 1, 0], [1, 0, 1, 0, 1, 1, 0, 1, 0, 1]])  # [T, N], 1 = active
 POPULATION = 100
