@@ -2,6 +2,9 @@
 
 Looked for in ``root``, then ``$PSGNN_DATA``, then the user's cache. What is not there is downloaded to a
 temporary file beside its destination (``root`` or the cache), checked, and moved into place in one step.
+
+pooch is no substitute. Its checksum is of the whole file, ours may be of a member or of the edges, so all checks would
+stay; it sets no limit to a download, makes files that other users cannot read, and brings seven more packages.
 """
 
 from __future__ import annotations
@@ -191,7 +194,7 @@ def _transfer(url: str, part: Path, timeout: float) -> None:
         length = response.headers.get("Content-Length")
         total = int(length) if length and length.isdecimal() else None
         received = 0
-        with progress_bar(url.rpartition("/")[2], total, "bytes") as advance:
+        with progress_bar(url.rpartition("/")[2], total) as advance:
             while chunk := response.read(2**16):
                 out.write(chunk)
                 received += len(chunk)
