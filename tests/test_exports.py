@@ -13,7 +13,7 @@ import pytest
 import torch
 
 from psgnn.errors import InputError
-from psgnn.graph._exports import pair_columns, write_embeddings, write_pairs
+from psgnn.graph._exports import write_embeddings, write_pairs
 
 ONE = [["anna", "Ĳda, the first", '#5" "quoted"', "007"]]
 TWO = [["a", "b"], ["a", "c", "d"]]
@@ -93,11 +93,15 @@ def test_several_graphs_have_a_column_for_the_graph(tmp_path: Path) -> None:
         assert arrays["graph"].tolist() == [0, 0, 1, 1, 1]
 
 
+PAIRS = pl.DataFrame(
+    {"source": ["a", "a", "d"], "target": ["b", "c", "a"], "graph": [0, 1, 1], "score": [0.0, 100.0, -2.0]}
+)
+
+
 @pytest.mark.parametrize("suffix", [".csv", ".tsv", ".parquet", ".npz"])
-def test_pairs_have_names_scores_and_probabilities(tmp_path: Path, suffix: str) -> None:
-    pairs, scores = torch.tensor([[0, 2, 4], [1, 3, 2]]), torch.tensor([0.0, 100.0, -2.0])
+def test_pairs_are_written_as_they_are(tmp_path: Path, suffix: str) -> None:
     path = tmp_path / f"p{suffix}"
-    write_pairs(path, TWO, pairs, scores)
+    write_pairs(path, PAIRS)
     if suffix == ".npz":
         with np.load(path) as arrays:
             frame = pl.DataFrame({key: arrays[key] for key in arrays.files})
@@ -105,25 +109,14 @@ def test_pairs_have_names_scores_and_probabilities(tmp_path: Path, suffix: str) 
         frame = pl.read_parquet(path)
     else:
         frame = pl.read_csv(path, separator="," if suffix == ".csv" else "\t")
-    assert frame.columns == ["source", "target", "graph", "score", "probability"]
-    assert frame["source"].to_list() == ["a", "a", "d"]
-    assert frame["target"].to_list() == ["b", "c", "a"]
-    assert frame["graph"].to_list() == [0, 1, 1]
-    assert frame["score"].to_list() == [0.0, 100.0, -2.0]
-    assert frame["probability"].to_list() == pytest.approx([0.5, 1.0, 1 / (1 + np.exp(2))])
+    assert frame.to_dict(as_series=False) == PAIRS.to_dict(as_series=False)
 
 
 def test_no_pairs_are_a_table_with_its_columns(tmp_path: Path) -> None:
-    write_pairs(tmp_path / "p.parquet", ONE, torch.zeros(2, 0, dtype=torch.long), torch.zeros(0))
+    write_pairs(tmp_path / "p.parquet", PAIRS.clear())
     frame = pl.read_parquet(tmp_path / "p.parquet")
-    assert frame.columns == ["source", "target", "score", "probability"]
+    assert frame.columns == PAIRS.columns
     assert frame["source"].dtype == pl.String
-
-
-def test_columns_of_one_graph_do_not_name_it() -> None:
-    columns = pair_columns(ONE, [[0], [3]], [1.5])
-    assert (columns["source"], columns["target"]) == (["anna"], ["007"])
-    assert "graph" not in columns
 
 
 def test_nothing_is_replaced_without_force(tmp_path: Path) -> None:
@@ -132,9 +125,9 @@ def test_nothing_is_replaced_without_force(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="--force"):
         write_embeddings(path, ONE, embeddings(ONE))
     with pytest.raises(InputError, match="--force"):
-        write_pairs(path, ONE, [[0], [1]], [0.0])
+        write_pairs(path, PAIRS)
     assert path.read_text() == "old"
-    write_pairs(path, ONE, [[0], [1]], [0.0], force=True)
+    write_pairs(path, PAIRS, force=True)
     assert path.read_text().startswith("source,")
 
 

@@ -102,7 +102,7 @@ def test_histogram_counts_every_test_pair_once(summary: dict[str, Any]) -> None:
 
 def test_predictions_are_unlinked_pairs_best_first(folder: Path, summary: dict[str, Any]) -> None:
     result = psgnn.load(folder)
-    graph = nx.from_edgelist(result.view.union.adjacency.edges().T.tolist())
+    graph = nx.from_edgelist(result.batch.adjacency.edges().T.tolist())  # with the held-out links
     rows = summary["runs"][0]["predictions"]
     scores = [row["score"] for row in rows]
     assert scores == sorted(scores, reverse=True)

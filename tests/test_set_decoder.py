@@ -197,7 +197,7 @@ def test_the_embedding_of_some_nodes_is_that_of_all_at_their_rows() -> None:
 def test_embeddings_alone_reproduce_their_test_metrics() -> None:
     task = link_task()
     result = train(task, epochs=10)
-    h = result.embed()
+    h = result.evaluation_scorer().embed()
     apart = np.linalg.norm(h[task.test.pairs[0]] - h[task.test.pairs[1]], axis=1)
     assert result.embedding_test is not None
     assert result.embedding_test["auc"] == pytest.approx(roc_auc_score(task.test.labels, -apart))
@@ -355,7 +355,7 @@ def test_only_a_part_of_many_validation_pairs_is_watched(monkeypatch: pytest.Mon
     assert not np.array_equal(training._Trainer(model, task, 2, 1).watched.pairs, watched.pairs)
     result = train(task, epochs=2)
     assert result.val["auc"] == pytest.approx(
-        roc_auc_score(task.val.labels, result.score(task.val.pairs))
+        roc_auc_score(task.val.labels, result.evaluation_scorer().score(task.val.pairs))
     )  # all of them, once, at the end
 
 

@@ -142,7 +142,7 @@ def test_nothing_is_decided_by_the_test_pairs() -> None:
     assert a.test != b.test
     assert a.history == b.history
     assert a.anchors == b.anchors
-    assert np.array_equal(a.embed(), b.embed())
+    assert np.array_equal(a.evaluation_scorer().embed(), b.evaluation_scorer().embed())
 
 
 def test_the_positives_of_a_step_are_hidden_from_its_graph() -> None:

@@ -116,7 +116,7 @@ def predict_command(
         pretrained=pretrained,
         strict=strict,
     )
-    from psgnn.graph._exports import write_frame
+    from psgnn.graph._exports import write_pairs
     from psgnn.scoring import answer
 
     found = answer(
@@ -131,10 +131,7 @@ def predict_command(
     )
     check_numbers(found["score"].to_numpy(), run)
     if out is not None:
-        arrays = {name: found[name].to_numpy() for name in found.columns}
-        npz = out.suffix.lower() == ".npz"
-        text = {name: arrays[name].astype(str) for name in ("source", "target")} if npz else {}
-        write_frame(out, {**arrays, **text} if npz else found, force=force)
+        write_pairs(out, found, force=force)
     if as_json:
         about: dict[str, Any] = {"run": str(run), "graph": graph, "count": found.height}
         about["out"] = None if out is None else str(out)

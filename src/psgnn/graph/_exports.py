@@ -9,8 +9,7 @@
                       hnswlib take it; no pickle
 ====================  ==========================================================================================
 
-Pairs have the columns ``source``, ``target``, ``score`` and ``probability`` in every format. Of several graphs, a
-column ``graph`` says which: 0, 1, ...
+Pairs have the columns of `psgnn.predict` in every format. Of several graphs, a column ``graph`` says which: 0, 1, ...
 """
 
 from __future__ import annotations
@@ -58,46 +57,17 @@ def write_embeddings(
     write_frame(path, pl.DataFrame({**named, **columns}), force=force)
 
 
-def write_pairs(
-    path: PathLike,
-    names: Sequence[Sequence[str]],
-    pairs: npt.ArrayLike,
-    scores: npt.ArrayLike,
-    *,
-    force: bool = False,
-) -> None:
-    """Write pairs ``[2, P]`` (ids in the union of the graphs) with their logits ``[P]`` and probabilities, in order."""
+def write_pairs(path: PathLike, pairs: pl.DataFrame, *, force: bool = False) -> None:
+    """Write a table of predicted pairs, as `psgnn.predict` gives it."""
     check_output(path, force=force)
-    columns = pair_columns(names, pairs, scores)
-    if Path(path).suffix.lower() == ".npz":
-        arrays = {
-            key: _unicode(column, path) if isinstance(column, list) else column
-            for key, column in columns.items()
-        }
-        write_frame(path, arrays, force=force)
+    if Path(path).suffix.lower() != ".npz":
+        write_frame(path, pairs, force=force)
         return
-    ends = {key: pl.Series(columns[key], dtype=pl.String) for key in ("source", "target")}
-    write_frame(path, pl.DataFrame({**columns, **ends}), force=force)
-
-
-def pair_columns(
-    names: Sequence[Sequence[str]], pairs: npt.ArrayLike, scores: npt.ArrayLike
-) -> dict[str, Any]:
-    """The columns of `write_pairs`: lists of names, arrays of numbers.
-
-    >>> columns = pair_columns([["a", "b", "c"]], [[0, 1], [2, 2]], [0.0, 0.0])
-    >>> columns["source"], columns["target"], columns["probability"].tolist()
-    (['a', 'b'], ['c', 'c'], [0.5, 0.5])
-    """
-    ends, logits = to_numpy(pairs), to_numpy(scores).astype(np.float32)
-    flat = [name for part in names for name in part]
-    return {
-        "source": [flat[u] for u in ends[0]],
-        "target": [flat[v] for v in ends[1]],
-        **_graph_column(names, ends[0]),
-        "score": logits,
-        "probability": 1 / (1 + np.exp(-logits)),
+    arrays = {
+        column.name: _unicode(column.to_list(), path) if column.dtype == pl.String else column.to_numpy()
+        for column in pairs
     }
+    write_frame(path, arrays, force=force)
 
 
 def _graph_column(names: Sequence[Sequence[str]], nodes: npt.NDArray[Any]) -> Mapping[str, Any]:

@@ -15,7 +15,7 @@ from psgnn.graph._graph import Graph, IntArray
 from psgnn.graph._read import read_graph, read_pairs
 from psgnn.scoring._calibration import calibrate, parse_missing
 from psgnn.scoring._explain import main_reason
-from psgnn.scoring._names import find_nodes, name_of
+from psgnn.scoring._names import find_nodes, graph_numbers, name_of
 from psgnn.scoring._pretrained import pretrained
 from psgnn.scoring._scorer import Scorer
 from psgnn.scoring._search import top_links
@@ -97,8 +97,8 @@ def answer(
             "source": pl.Series([name_of(scorer, u) for u in found[0].tolist()], dtype=pl.String),
             "target": pl.Series([name_of(scorer, v) for v in found[1].tolist()], dtype=pl.String),
         }
-        if len(scorer.node_names) > 1:
-            columns["graph"] = scorer.batch.graph_of[found[0]]
+        if len(scorer.names_by_number) > 1:
+            columns["graph"] = graph_numbers(scorer, found[0])
         columns["score"] = scores
         likely = None if calibration is None else calibration.probability(scores)
         columns |= {
@@ -157,7 +157,7 @@ def _near(scorer: Scorer, node: int) -> IntArray:
 
 def _asked(scorer: Scorer, pairs: Any) -> IntArray:
     if isinstance(pairs, (str, Path)):
-        return read_pairs(pairs, *scorer.node_names)
+        return read_pairs(pairs, *scorer.names_by_number)
     listed = list(pairs)
     found = find_nodes(scorer, [node for pair in listed for node in pair]).reshape(-1, 2).T
     graph = scorer.batch.graph_of

@@ -85,7 +85,11 @@ def calibrate(scorer: Scorer, missing: float | None = None, *, seed: int = 0) ->
     knots, log_odds = _isotonic(scores[order], labels[order], weights[order])
     # Pairs that count as unlinked here are those that are asked about later, the truly missing links among them. So of
     # so many such pairs as there are at a score, so many are missing links: the odds are the probability.
-    return Calibration(knots, log_odds.clip(max=MOST_LOG_PROBABILITY), count)
+    found = Calibration(knots, log_odds.clip(max=MOST_LOG_PROBABILITY), count)
+    others = labels == 0
+    total = float(weights[others] @ found.probability(scores[others]))
+    scaled = found.log_probability + np.log(count / total)  # they add up to the missing links
+    return Calibration(knots, scaled.clip(max=MOST_LOG_PROBABILITY), count)
 
 
 def _evidence(scorer: Scorer, hidden: IntArray, seed: int) -> tuple[Floats, Floats, Floats]:

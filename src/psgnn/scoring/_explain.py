@@ -35,8 +35,8 @@ def explain(scorer: Scorer, u: str | int, v: str | int, *, seed: int = 0) -> dic
 
     Returns:
         A dict: ``score``, ``linked``, ``hops``, ``shared_neighbours`` and ``paths`` by name, ``anchors`` (those that
-        separate the pair, and those that do not, with both distances), ``base`` and ``contributions``. The last two are None for
-        scorers whose evidence cannot be told apart.
+        separate the pair, and those that do not, with both distances), ``base`` and ``contributions``. They are None
+        for scorers whose evidence cannot be told apart.
     """
     pair = find_nodes(scorer, [u, v])
     batch = scorer.batch

@@ -17,7 +17,13 @@ def all_names(scorer: Scorer) -> list[str]:
     names = [name for part in scorer.node_names for name in part]
     if len(scorer.node_names) == 1 or len(set(names)) == len(names):
         return names
-    return [f"{g}:{name}" for g, part in enumerate(scorer.node_names) for name in part]
+    return [f"{g}:{name}" for g, part in enumerate(scorer.names_by_number) for name in part]
+
+
+def graph_numbers(scorer: Scorer, nodes: IntArray) -> IntArray:
+    """The number of the graph of each node, among the graphs that were given."""
+    numbers = np.array([g for g, part in enumerate(scorer.names_by_number) if part])
+    return np.asarray(numbers[scorer.batch.graph_of[nodes]])
 
 
 def name_of(scorer: Scorer, node: int) -> str:

@@ -40,6 +40,10 @@ class Scorer(Protocol):
         """The names of the nodes of every graph."""
 
     @property
+    def names_by_number(self) -> list[list[str]]:
+        """The same by the numbers of the graphs that were given; nothing for those that were left out."""
+
+    @property
     def anchors(self) -> list[Any] | None:
         """The anchors of every graph, ids of the batch (sets of them for P-GNN); None without anchors."""
 

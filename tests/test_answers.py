@@ -1,0 +1,313 @@
+"""Predictions by name, their probabilities, explanations and evaluations: what people ask after or without training."""
+
+from __future__ import annotations
+
+import json
+from itertools import permutations
+from pathlib import Path
+
+import networkx as nx
+import numpy as np
+import polars as pl
+import pytest
+
+import psgnn
+from conftest import Run
+from psgnn.errors import InputError
+from psgnn.graph import Graph
+from psgnn.kernels._isotonic import pool_adjacent
+from psgnn.scoring import answer, calibrate, evaluate_links, explain, pretrained, similar, top_links
+from psgnn.training import Result, fit
+
+VILLAGE = Path(__file__).parent.parent / "examples" / "village.csv"
+
+
+@pytest.fixture(scope="module")
+def village() -> Graph:
+    return psgnn.read_graph(VILLAGE)
+
+
+@pytest.fixture(scope="module")
+def trained(village: Graph, tmp_path_factory: pytest.TempPathFactory) -> Result:
+    folder = tmp_path_factory.mktemp("run") / "run"
+    task = psgnn.LinkPrediction(village, seed=0)
+    fit(psgnn.build_model("psgnn", task, hidden=8, members=1), task, epochs=20, out=folder)
+    return psgnn.load(folder)
+
+
+# --- what a prediction sees
+
+
+def test_a_run_predicts_from_all_links_and_is_measured_without_the_held_out_ones(
+    village: Graph, trained: Result
+) -> None:
+    task = psgnn.LinkPrediction(village, seed=0)
+    assert trained.batch.adjacency.num_edges == village.num_edges
+    judged = trained.evaluation_scorer()
+    assert judged.batch.adjacency.num_edges == task.graphs[0].num_edges < village.num_edges
+    scores = judged.score(task.test.pairs)
+    assert psgnn.tasks._metrics.roc_auc(task.test.labels, scores) == pytest.approx(trained.test["auc"])
+    whole = trained.on([village])
+    pairs = task.test.pairs[:, :9]
+    assert not np.allclose(trained.score(pairs), judged.score(pairs))
+    # The same anchors, found in the visible graph, on the whole graph.
+    assert trained.anchors == judged.anchors
+    assert whole.batch.adjacency.num_edges == village.num_edges
+
+
+def test_predictions_are_no_known_links(village: Graph, trained: Result) -> None:
+    linked = {frozenset((village.names[u], village.names[v])) for u, v in village.edges.T.tolist()}
+    for frame in (trained.predict(top=60), psgnn.predict(village, top=60)):
+        found = [frozenset(pair) for pair in frame.select("source", "target").rows()]
+        assert len(set(found)) == 60
+        assert not linked & set(found)
+
+
+# --- probabilities
+
+
+def test_probabilities_add_up_to_the_missing_links(village: Graph) -> None:
+    scorer = pretrained().on([village])
+    calibration = calibrate(scorer, 40)
+    assert calibration is not None
+    pairs, scores = top_links(scorer, 120 * 119 // 2)
+    assert pairs.shape[1] == 120 * 119 // 2 - village.num_edges
+    assert calibration.probability(scores).sum() == pytest.approx(40, rel=0.25)
+    twice = calibrate(scorer, 80)
+    assert twice is not None
+    assert (twice.probability(scores) >= calibration.probability(scores)).all()
+
+
+def test_probabilities_rise_with_scores_and_precision_is_their_mean(village: Graph) -> None:
+    frame = psgnn.predict(village, top=100)
+    likely = frame["probability"].to_numpy()
+    assert (np.diff(likely) <= 0).all()
+    assert ((likely > 0) & (likely < 1)).all()
+    expected = np.cumsum(likely) / np.arange(1, 101)
+    np.testing.assert_allclose(frame["expected_precision"].to_numpy(), expected)
+
+
+@pytest.mark.parametrize("dataset", ["communities", "seal/USAir", "email"])
+def test_as_many_removed_links_are_found_as_were_expected(dataset: str) -> None:
+    graph = psgnn.load_dataset(dataset)[0]
+    removed = np.random.default_rng(0).random(graph.num_edges) < 0.1
+    frame = psgnn.predict(Graph.from_edges(graph.edges[:, ~removed], graph.num_nodes), top=200)
+    true = {frozenset(map(str, edge)) for edge in graph.edges[:, removed].T.tolist()}
+    hits = [frozenset(pair) in true for pair in frame.select("source", "target").rows()]
+    assert frame["probability"].sum() == pytest.approx(sum(hits), rel=0.4)
+
+
+def test_a_trained_run_knows_how_sure_it_is(trained: Result) -> None:
+    frame = trained.predict(top=30)
+    assert frame["probability"].null_count() == 0
+    assert 0 < frame["expected_precision"][-1] < 1
+
+
+def test_few_links_say_nothing_about_chances() -> None:
+    frame = psgnn.predict(nx.path_graph(30), top=5)
+    assert frame["probability"].null_count() == frame["expected_precision"].null_count() == 5
+
+
+@pytest.mark.parametrize(
+    ("missing", "message"),
+    [("many", "5% or a number"), ("-3", "more than 0"), ("0", "more than 0"), ("90000", "only 6335 pairs")],
+)
+def test_a_wrong_number_of_missing_links_gets_one_line(village: Graph, missing: str, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        psgnn.predict(village, top=3, missing=missing)
+
+
+def test_missing_links_are_a_share_or_a_number(village: Graph) -> None:
+    frames = [psgnn.predict(village, top=9, missing=missing) for missing in ("20%", 161, 0.2)]
+    assert frames[0].equals(frames[1])
+    assert frames[0].equals(frames[2])
+
+
+def test_pooled_blocks_are_the_isotonic_regression() -> None:
+    from sklearn.isotonic import IsotonicRegression
+
+    rng = np.random.default_rng(0)
+    for size in (1, 2, 50, 400):
+        y, w = rng.integers(2, size=size).astype(float), rng.uniform(0.1, 3, size)
+        starts, means = pool_adjacent(y, w)
+        fitted = np.repeat(means, np.diff(np.append(starts, size)))
+        expected = IsotonicRegression().fit(np.arange(size), y, w).predict(np.arange(size))
+        np.testing.assert_allclose(fitted, expected, atol=1e-9)
+
+
+# --- a node
+
+
+def test_the_best_partners_of_a_node_are_those_of_all_pairs(village: Graph) -> None:
+    scorer = pretrained().on([village])
+    node = village.names.index("Dina")
+    frame = answer(scorer, of="Dina", top=7)
+    assert set(frame["source"]) == {"Dina"}
+    linked = {village.names[v] for edge in village.edges.T.tolist() for v in edge if node in edge}
+    others = [v for v in range(120) if village.names[v] not in linked and v != node]
+    scores = scorer.score(np.stack([np.full(len(others), node), others]))
+    best = [village.names[others[i]] for i in np.argsort(-scores, kind="stable")[:7]]
+    assert frame["target"].to_list() == best
+    two = answer(scorer, of=["Dina", "Leo"], top=7)
+    assert two.head(7).equals(frame)
+    assert two.height == 14
+
+
+def test_similar_nodes_are_the_nearest_embeddings(village: Graph, trained: Result) -> None:
+    h = trained.embed()
+    apart = np.linalg.norm(h - h[village.names.index("Dina")], axis=1)
+    order = [village.names[v] for v in np.argsort(apart, kind="stable") if village.names[v] != "Dina"]
+    assert trained.similar("Dina", 4)["node"].to_list() == order[:4]
+    assert similar(trained, "Dina", 4).equals(trained.similar("Dina", 4))
+
+
+def test_an_unknown_node_gets_the_nearest_name(village: Graph) -> None:
+    with pytest.raises(InputError, match="no node 'Dinna'; did you mean 'Dina'"):
+        psgnn.predict(village, of="Dinna")
+
+
+def test_pairs_are_asked_by_name(village: Graph, trained: Result) -> None:
+    frame = trained.predict(pairs=[("Dina", "Leo"), ("Finn", "Umar")])
+    place = {name: v for v, name in enumerate(village.names)}
+    expected = trained.score([[place["Dina"], place["Finn"]], [place["Leo"], place["Umar"]]])
+    np.testing.assert_allclose(frame["score"].to_numpy(), expected)
+    with pytest.raises(InputError, match="two nodes of one graph"):
+        trained.predict(pairs=[("Dina", "Dina")])
+
+
+# --- why
+
+
+@pytest.mark.parametrize("kind", ["weights", "run"])
+def test_contributions_add_up_to_the_score(village: Graph, trained: Result, kind: str) -> None:
+    scorer = trained if kind == "run" else pretrained().on([village])
+    found = explain(scorer, "Dina", "Leo")
+    assert found["base"] + sum(found["contributions"].values()) == pytest.approx(found["score"], abs=1e-3)
+    assert {"hops", "walks", "spectral", "roles", "local"} == set(found["contributions"])
+
+
+def test_contributions_are_means_over_all_orders(village: Graph) -> None:
+    """Shapley values by their definition, over the permutations of the groups."""
+    from psgnn.scoring._explain import _coalitions
+
+    scorer = pretrained().on([village])
+    found = explain(scorer, "Dina", "Leo", seed=3)
+    from psgnn.graph._sampling import NonEdges, distinct_integers
+
+    pool = NonEdges(scorer.batch.ptr, village.edges)
+    drawn = distinct_integers(int(pool.sizes.sum()), 64, np.random.default_rng(3))
+    pair = np.array([village.names.index("Dina"), village.names.index("Leo")])
+    evidence = scorer.evidence(np.concatenate([pair[:, None], pool.unrank(np.sort(drawn))], axis=1))
+    groups = list(found["contributions"])
+    values = _coalitions(evidence, groups)
+    gains = dict.fromkeys(groups, 0.0)
+    orders = list(permutations(range(len(groups))))
+    for order in orders:
+        mask = 0
+        for i in order:
+            gains[groups[i]] += float(values[mask | 1 << i] - values[mask]) / len(orders)
+            mask |= 1 << i
+    assert gains == pytest.approx(found["contributions"], abs=1e-4)
+
+
+def test_facts_are_those_of_networkx(village: Graph) -> None:
+    graph = village.to_networkx()
+    found = psgnn.explain(pretrained().on([village]), "Dina", "Leo")
+    assert set(found["shared_neighbours"]) <= set(nx.common_neighbors(graph, "Dina", "Leo"))
+    assert found["num_shared"] == len(list(nx.common_neighbors(graph, "Dina", "Leo")))
+    assert found["hops"] == nx.shortest_path_length(graph, "Dina", "Leo")
+    shortest = {tuple(path) for path in nx.all_shortest_paths(graph, "Dina", "Leo")}
+    assert {tuple(path) for path in found["paths"]} <= shortest
+    assert len(found["paths"]) == min(3, len(shortest))
+    for anchor in found["anchors"]["apart"] + found["anchors"]["together"]:
+        assert anchor["hops_source"] == nx.shortest_path_length(graph, "Dina", anchor["anchor"])
+        assert anchor["hops_target"] == nx.shortest_path_length(graph, "Leo", anchor["anchor"])
+
+
+def test_models_that_read_all_evidence_at_once_say_so(village: Graph) -> None:
+    task = psgnn.LinkPrediction(village, seed=0)
+    result = fit(psgnn.build_model("gcn", task), task, epochs=2)
+    found = result.explain("Dina", "Leo")
+    assert found["contributions"] is None
+    assert found["anchors"] is None
+
+
+@pytest.mark.parametrize(
+    ("pair", "message"), [(("Dina", "Dina"), "same node"), (("Dina", "Loe"), "did you mean")]
+)
+def test_what_cannot_be_explained_gets_one_line(village: Graph, pair: tuple[str, str], message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        psgnn.explain(pretrained().on([village]), *pair)
+
+
+# --- evaluation
+
+
+def test_links_are_evaluated_per_node(village: Graph) -> None:
+    removed = np.random.default_rng(1).random(village.num_edges) < 0.1
+    rest = Graph.from_edges(village.edges[:, ~removed], names=village.names)
+    scorer = pretrained().on([rest])
+    links = village.edges[:, removed]
+    found = evaluate_links(scorer, np.concatenate([links[::-1], links[:, :3], rest.edges[:, :2]], axis=1))
+    assert (found["links"], found["known"]) == (links.shape[1], 2)
+    # All pairs are few enough to be looked at one by one.
+    ranks = []
+    true = {frozenset(link) for link in links.T.tolist()}
+    linked = {frozenset(edge) for edge in rest.edges.T.tolist()}
+    for u, v in [*links.T.tolist(), *links[::-1].T.tolist()]:
+        others = [w for w in range(120) if w not in (u, v) and frozenset((u, w)) not in true | linked]
+        scores = scorer.score(np.stack([np.full(len(others) + 1, u), [v, *others]]))
+        ranks.append(1 + (scores[1:] > scores[0]).sum() + (scores[1:] == scores[0]).sum() / 2)
+    assert found["mrr"] == pytest.approx(np.mean(1 / np.array(ranks)), rel=1e-3)
+    assert found["hits@10"] == pytest.approx(np.mean(np.array(ranks) <= 10), abs=0.02)
+    best, _ = top_links(scorer, links.shape[1])
+    hits = sum(frozenset(pair) in true for pair in best.T.tolist())
+    assert found[f"precision@{links.shape[1]}"] == pytest.approx(hits / links.shape[1])
+    with pytest.raises(InputError, match="all 2 links are in the graph"):
+        evaluate_links(scorer, rest.edges[:, :2])
+
+
+# --- the command line
+
+
+def test_commands_answer_in_json_and_in_words(run: Run, tmp_path: Path) -> None:
+    code, out, err = run("predict", VILLAGE, "--for", "Dina", "--top", 2, "--why", "--json")
+    assert (code, err) == (0, "")
+    (first, second) = json.loads(out)["pairs"]
+    assert first["source"] == second["source"] == "Dina"
+    assert first["because"].endswith("shared neighbours")
+    assert "about" in run("predict", VILLAGE, "--top", 5)[1]
+    (tmp_path / "nodes.txt").write_text("Dina\n\nLeo\n")
+    code, out, err = run("predict", VILLAGE, "--for-file", tmp_path / "nodes.txt", "--top", 2, "--json")
+    assert [pair["source"] for pair in json.loads(out)["pairs"]] == ["Dina", "Dina", "Leo", "Leo"]
+    code, out, err = run("similar", VILLAGE, "Dina", "--top", 2, "--json")
+    assert len(json.loads(out)["similar"]) == 2
+    code, out, err = run("explain", VILLAGE, "Dina", "Leo", "--json")
+    found = json.loads(out)
+    assert found["base"] + sum(found["contributions"].values()) == pytest.approx(found["score"], abs=1e-3)
+    words = run("explain", VILLAGE, "Dina", "Leo")[1]
+    assert "shared neighbours: 10" in words
+    assert "an average unlinked pair" in words
+    links = pl.read_csv(VILLAGE.parent / "village-forgotten.csv")
+    code, out, err = run("evaluate", VILLAGE, "--links", VILLAGE.parent / "village-forgotten.csv", "--json")
+    assert json.loads(out)["links"] == links.height
+    assert json.loads(out)["auc"] > 0.9
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("predict", VILLAGE, "--for", "Dinna"), "did you mean 'Dina'"),
+        (("predict", VILLAGE, "--for", "Dina", "--pairs", "x.csv"), "pass one of --pairs FILE"),
+        (("predict", VILLAGE, "--for-file", "nowhere.txt"), "nowhere.txt does not exist"),
+        (("explain", VILLAGE, "Dina", "Dina"), "same node"),
+        (("similar", VILLAGE, "Dinna"), "did you mean"),
+        (("evaluate", VILLAGE, "--links", "nowhere.csv"), "nowhere.csv does not exist"),
+        (("evaluate", VILLAGE, "--links", VILLAGE), "links are in the graph already"),
+    ],
+)
+def test_wrong_questions_get_one_line(run: Run, arguments: tuple[str, ...], message: str) -> None:
+    code, out, err = run(*arguments)
+    assert (code, out) == (2, "")
+    assert message in err
+    assert err.count("\n") == 1
