@@ -91,8 +91,8 @@ def test_other_devices_have_the_same_formulas(view):
 def test_large_sums_are_shared_by_threads(monkeypatch):
     """Blocks of rows, whoever does them, are the rows."""
     monkeypatch.setattr("psgnn.models._messages.BLOCK_WORK", 50)
-    monkeypatch.setattr("psgnn.distances._engine.STEPS_WORTH_A_THREAD", 1)
-    monkeypatch.setattr("psgnn.distances._engine.num_threads", lambda: 2)
+    monkeypatch.setattr("psgnn.kernels._parallel.STEPS_WORTH_A_THREAD", 1)
+    monkeypatch.setattr("psgnn.kernels._parallel.num_threads", lambda: 2)
     view = view_of([data_of(nx.gnm_random_graph(60, 200, seed=2))])
     x = torch.randn(60, 5)
     expected = torch.zeros_like(x).index_add(0, view.edge_index[0], x[view.edge_index[1]])

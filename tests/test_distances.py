@@ -27,6 +27,7 @@ from psgnn.distances._propagation import spread
 from psgnn.errors import InputError
 from psgnn.graph._graph import GraphBatch
 from psgnn.kernels._bfs import NO_CUTOFF, TOO_DEEP, TOO_SLOW, bitset_bfs, queue_columns
+from psgnn.kernels._parallel import kernel_threads, num_threads, parallel_map
 
 
 def networkx_hops(graph: nx.Graph, cutoff: int | None = None) -> np.ndarray:
@@ -312,8 +313,7 @@ def test_threads_do_not_change_a_bit(monkeypatch: pytest.MonkeyPatch) -> None:
     adjacency, nodes = adjacency_of(graph), np.arange(200)
     results = []
     for threads in (1, 3):
-        monkeypatch.setattr("psgnn.distances._engine.num_threads", lambda threads=threads: threads)
-        monkeypatch.setattr("psgnn.distances._propagation.num_threads", lambda threads=threads: threads)
+        monkeypatch.setattr("psgnn.kernels._parallel.num_threads", lambda threads=threads: threads)
         results.append(
             (
                 hop_columns(adjacency, nodes),
@@ -353,12 +353,12 @@ def test_too_deep_for_a_byte_is_reported_by_both_kernels() -> None:
 
 def test_kernels_keep_to_the_threads_they_are_given(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("os.sched_getaffinity", lambda process: {0, 1, 2, 3}, raising=False)
-    assert engine.num_threads() == 4
-    with engine.kernel_threads(1):
-        assert engine.num_threads() == 1
+    assert num_threads() == 4
+    with kernel_threads(1):
+        assert num_threads() == 1
         caller = threading.get_ident()
-        assert engine.run_threads(lambda piece: threading.get_ident(), range(4), math.inf) == 4 * [caller]
-    assert engine.num_threads() == 4
+        assert parallel_map(lambda piece: threading.get_ident(), range(4), math.inf) == 4 * [caller]
+    assert num_threads() == 4
 
 
 def test_rows_in_another_order_of_memory_are_refused() -> None:

@@ -26,12 +26,12 @@ from typing import Any
 
 import numpy as np
 
-import psgnn.distances._engine as engine
 from output import publish, recorded
 from psgnn.datasets import load_dataset
 from psgnn.distances import hop_columns
 from psgnn.errors import PsgnnError
 from psgnn.graph._graph import Adjacency
+from psgnn.kernels._parallel import kernel_threads
 from psgnn_lab.bench import Answer, grid, power_law, scipy_bfs_order, scipy_dijkstra, timed
 
 BUDGET = 3.0  # seconds that a slow peer may take
@@ -49,11 +49,8 @@ def psgnn_one_core(graph: Adjacency) -> Answer:
     """Ours, on one core, to compare with C."""
 
     def answer(sources: np.ndarray) -> np.ndarray:
-        cores, engine.num_threads = engine.num_threads, lambda: 1
-        try:
+        with kernel_threads(1):
             return hop_columns(graph, sources)
-        finally:
-            engine.num_threads = cores
 
     return answer
 

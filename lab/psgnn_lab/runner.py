@@ -43,7 +43,7 @@ class Outcome:
 
 def execute(run: Run, root: str | None = None) -> dict[str, Any]:
     """Make one run: its test and validation metrics, its time, and what else the method tells."""
-    from psgnn.distances._engine import kernel_threads
+    from psgnn.kernels._parallel import kernel_threads
     from psgnn.training._compare import Method, measure
     from psgnn.training._devices import one_thread
     from psgnn.training._runs import versions
@@ -79,7 +79,7 @@ def validate(run: Run, root: str | None = None) -> dict[str, Any]:
 
     ``seconds`` are those of the processor: trials of a search are many, and often share it with other work.
     """
-    from psgnn.distances._engine import kernel_threads
+    from psgnn.kernels._parallel import kernel_threads
     from psgnn.models import build_model
     from psgnn.training import fit
     from psgnn.training._devices import one_thread

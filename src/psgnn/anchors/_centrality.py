@@ -5,11 +5,12 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from psgnn.distances._engine import distance_sums, num_threads, run_threads
+from psgnn.distances._engine import distance_sums
 from psgnn.errors import InputError
 from psgnn.graph._graph import Adjacency
 from psgnn.kernels._bfs import NO_CUTOFF, queue_bfs
 from psgnn.kernels._compile import njit
+from psgnn.kernels._parallel import num_threads, parallel_map
 
 Scores = npt.NDArray[np.float64]
 
@@ -49,7 +50,7 @@ def _flow(adjacency: Adjacency, *, split_evenly: bool) -> Scores:
         return scores
 
     scores = np.asarray(
-        sum(run_threads(part, range(pieces), 3 * adjacency.indices.size * adjacency.num_nodes))
+        sum(parallel_map(part, range(pieces), 3 * adjacency.indices.size * adjacency.num_nodes))
     )
     if not np.isfinite(scores).all():
         raise InputError(

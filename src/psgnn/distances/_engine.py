@@ -2,12 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import sys
-from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
-from functools import cache
 from typing import Any
 
 import numpy as np
@@ -25,13 +19,12 @@ from psgnn.kernels._bfs import (
     queue_columns,
     queue_sums,
 )
+from psgnn.kernels._parallel import num_threads, parallel_map
 from psgnn.memory import physical_memory
 
 Hops = npt.NDArray[np.int16]  # -1 = unreachable or beyond the cutoff
 CompactHops = npt.NDArray[Any]  # uint8 with 255 for -1, or int16 where a distance exceeds 254
 
-STEPS_WORTH_A_THREAD = 4e6
-_most_threads = sys.maxsize
 CACHE = 2**23  # bytes that stay in a core's cache, more or less
 QUEUE_LANES = 8  # lanes of one unit of work on graphs of large diameter
 _NO_SUMS: npt.NDArray[np.float64] = np.empty((0, 0))
@@ -95,40 +88,6 @@ def check_memory(needed: int, purpose: str) -> None:
             f"{purpose} need {needed / 2**30:.1f} GiB, more than half of this machine's memory; "
             "ask for fewer sources at a time"
         )
-
-
-def num_threads() -> int:
-    """Threads that the kernels of this process may use: one a core, unless `kernel_threads` says otherwise."""
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    return min(cores, _most_threads)
-
-
-@contextmanager
-def kernel_threads(most: int) -> Iterator[None]:
-    """At most so many threads for the kernels of this process, for one that shares its cores with others like it."""
-    global _most_threads
-    before, _most_threads = _most_threads, most
-    try:
-        yield
-    finally:
-        _most_threads = before
-
-
-def run_threads(work: Callable[[int], Any], pieces: Iterable[int], steps: float) -> list[Any]:
-    """Call ``work(piece)`` for every piece, on all cores if it takes long enough for that to be faster.
-
-    `steps` is about how many inner steps of a kernel all pieces take together. Kernels release the interpreter
-    lock; handing work to a thread costs as much as some millions of their steps.
-    """
-    pieces = list(pieces)
-    if len(pieces) < 2 or num_threads() < 2 or steps < STEPS_WORTH_A_THREAD:
-        return [work(piece) for piece in pieces]
-    return list(_pool(num_threads()).map(work, pieces))
-
-
-@cache
-def _pool(threads: int) -> ThreadPoolExecutor:
-    return ThreadPoolExecutor(threads, thread_name_prefix="psgnn")
 
 
 def hop_columns(adjacency: Adjacency, nodes: IntArray, *, cutoff: int | None = None) -> Hops:
@@ -214,9 +173,9 @@ def fill_columns(
     steps = adjacency.indices.size * num_lanes
     state = TOO_SLOW if num_lanes == 1 else bit_parallel(0, probe=True)
     if state == DONE:
-        states = run_threads(bit_parallel, range(LANES, num_lanes, LANES), steps / 4)
+        states = parallel_map(bit_parallel, range(LANES, num_lanes, LANES), steps / 4)
     elif state == TOO_SLOW:
-        states = run_threads(one_by_one, range(0, num_lanes, QUEUE_LANES), steps)
+        states = parallel_map(one_by_one, range(0, num_lanes, QUEUE_LANES), steps)
     else:
         states = [state]
     return TOO_DEEP if TOO_DEEP in states else DONE
@@ -248,4 +207,4 @@ def distance_sums(adjacency: Adjacency, cutoff: int | None = None) -> npt.NDArra
                 block(first, sums)
         return sums
 
-    return np.asarray(sum(run_threads(part, range(pieces), adjacency.indices.size * num_nodes / 4)))
+    return np.asarray(sum(parallel_map(part, range(pieces), adjacency.indices.size * num_nodes / 4)))

@@ -12,14 +12,13 @@ from psgnn.distances._engine import (
     Hops,
     compact_columns,
     expand,
-    num_threads,
-    run_threads,
     set_columns,
 )
 from psgnn.distances._propagation import Floats, diffusion_columns, pagerank_columns
 from psgnn.errors import InputError
 from psgnn.graph._graph import GraphBatch, IntArray
 from psgnn.kernels._bfs import nearest_members
+from psgnn.kernels._parallel import num_threads, parallel_map
 
 DEFAULT_MEMORY = 2**30
 # Below this size the full table costs less than deciding which columns are missing.
@@ -76,7 +75,7 @@ class DistanceOracle:
         def part(piece: int) -> None:
             nearest_members(*csr, nodes, starts, piece, cores, hops, who, limit)
 
-        run_threads(part, range(cores), csr[1].size * shape[1])
+        parallel_map(part, range(cores), csr[1].size * shape[1])
         return hops, who
 
     def pagerank(self, anchors: npt.ArrayLike, *, restart: float = 0.15, steps: int = 20) -> Floats:

@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from psgnn.distances._engine import STEPS_WORTH_A_THREAD, num_threads, run_threads
 from psgnn.errors import InputError
 from psgnn.graph._graph import Adjacency, IntArray
 from psgnn.kernels._compile import njit
 from psgnn.kernels._llvm import AHEAD, LINE, WRITTEN, add, add_rows, given, prefetch
+from psgnn.kernels._parallel import parallel_rows
 
 Floats = npt.NDArray[np.float32]
 
@@ -144,17 +144,12 @@ def smooth(
 
 
 def in_parts(adjacency: Adjacency, width: int, kernel: Callable[..., None], *arguments: Any) -> None:
-    """Let all cores do some rows each of a kernel over rows ``first:last`` of the graph."""
-    count, pieces = adjacency.num_nodes, num_threads()
+    """Run a kernel over rows ``first:last`` of the graph on all cores; a row of a neighbour has `width` numbers."""
 
-    def rows(piece: int) -> None:
-        bounds = (np.int64(count * place // pieces) for place in (piece, piece + 1))
-        kernel(adjacency.indptr, adjacency.indices, *arguments, *bounds)
+    def rows(first: int, last: int) -> None:
+        kernel(adjacency.indptr, adjacency.indices, *arguments, first, last)
 
-    steps = adjacency.indices.size * width / 4
-    if steps < STEPS_WORTH_A_THREAD:
-        pieces = 1
-    run_threads(rows, range(pieces), steps)
+    parallel_rows(rows, adjacency.num_nodes, adjacency.indices.size * width / 4)
 
 
 def indicator(num_nodes: int, nodes: IntArray, starts: IntArray) -> Floats:

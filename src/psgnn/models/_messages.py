@@ -8,14 +8,14 @@ On the CPU the fused kernels of `psgnn.kernels._messages` do it; elsewhere the s
 
 from __future__ import annotations
 
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import torch
 
-from psgnn.distances._engine import run_threads
 from psgnn.kernels import _messages as kernels
+from psgnn.kernels._parallel import parallel_rows
 
 # Rows are cut into blocks by the size of the problem alone, so that the number of cores changes no bit.
 BLOCK_WORK = 1_000_000
@@ -99,36 +99,37 @@ class _Fused(torch.autograd.Function):
         rows, k = near.shape
         out = base.new_empty((rows, k if readout.numel() else base.size(1)))
         common = _kernel_arguments(table, near, base, far, who, multiply, weight, graph)
-        blocks = row_blocks(rows, k * base.size(1))
+        steps = rows * k * base.size(1)
 
-        def work(i: int) -> None:
+        def work(first: int, last: int) -> None:
             if readout.numel():
-                kernels.read_forward(*common, readout.numpy(), *blocks[i], out.numpy())
+                kernels.read_forward(*common, readout.numpy(), first, last, out.numpy())
             else:
-                kernels.pool_forward(*common, *blocks[i], out.numpy())
+                kernels.pool_forward(*common, first, last, out.numpy())
 
-        run_threads(work, range(len(blocks)), rows * k * base.size(1) / 4)
+        parallel_rows(work, rows, steps / 4, parts=num_blocks(steps))
         return out
 
     @staticmethod
     @torch.autograd.function.once_differentiable
     def backward(ctx: Any, grad_out: torch.Tensor) -> Any:
         table, near, base, far, who, weight, graph, readout = ctx.saved_tensors
-        blocks = row_blocks(near.size(0), near.size(1) * base.size(1))
         common = _kernel_arguments(table, near, base, far, who, ctx.multiply, weight, graph)
-        # Each block adds to sums of its own; rows of `base` belong to one block only.
-        shared = [[np.zeros_like(t.numpy()) for t in (table, far, weight, readout)] for _ in blocks]
         grad_base = torch.zeros_like(base)
         slope = grad_out.contiguous().numpy()
 
-        def work(i: int) -> None:
-            grad_table, grad_far, grad_weight, grad_readout = shared[i]
+        def work(first: int, last: int) -> list[npt.NDArray[Any]]:
+            # Each block adds to sums of its own; rows of `base` belong to one block only.
+            sums = [np.zeros_like(t.numpy()) for t in (table, far, weight, readout)]
+            grad_table, grad_far, grad_weight, grad_readout = sums
             kernels.backward(
-                *common, _given(readout), *blocks[i], slope,
+                *common, _given(readout), first, last, slope,
                 grad_table, grad_base.numpy(), grad_far, grad_weight, grad_readout if readout.numel() else None,
             )  # fmt: skip
+            return sums
 
-        run_threads(work, range(len(blocks)), near.numel() * base.size(1))
+        steps = near.numel() * base.size(1)
+        shared = parallel_rows(work, near.size(0), steps, parts=num_blocks(steps))
         grads = [torch.from_numpy(np.sum(parts, axis=0)) for parts in zip(*shared, strict=True)]
         grad_table, grad_far, grad_weight, grad_readout = grads
         return grad_table, None, grad_base, grad_far, None, None, grad_weight, None, grad_readout
@@ -154,10 +155,6 @@ def _given(tensor: torch.Tensor) -> Any:
     return tensor.numpy() if tensor.numel() else None
 
 
-def row_blocks(rows: int, work_per_row: int) -> list[tuple[int, int]]:
-    """First and last row of every block."""
-    count = max(1, min(MAX_BLOCKS, rows * work_per_row // BLOCK_WORK))
-    if count == 1:
-        return [(0, rows)]
-    bounds = np.linspace(0, rows, count + 1).astype(int).tolist()
-    return list(pairwise(bounds))
+def num_blocks(steps: int) -> int:
+    """Blocks of rows for this many steps. They do not depend on the number of cores, as sums over blocks do on them."""
+    return max(1, min(MAX_BLOCKS, steps // BLOCK_WORK))

@@ -11,12 +11,12 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
-from psgnn.distances._engine import run_threads
 from psgnn.errors import InputError
 from psgnn.graph._graph import Adjacency
 from psgnn.kernels._compile import njit
 from psgnn.kernels._llvm import WRITTEN, add, given
-from psgnn.models._messages import row_blocks
+from psgnn.kernels._parallel import parallel_rows
+from psgnn.models._messages import num_blocks
 
 Floats = npt.NDArray[Any]
 
@@ -64,12 +64,11 @@ def _sum_rows(adjacency: Adjacency, x: torch.Tensor) -> torch.Tensor:
     x = x.detach().contiguous()
     out = torch.empty_like(x)
     steps = adjacency.indices.size * x.size(1)
-    blocks = row_blocks(x.size(0), steps // max(x.size(0), 1))
 
-    def work(i: int) -> None:
-        sum_rows(adjacency.indptr, adjacency.indices, x.numpy(), *blocks[i], out.numpy())
+    def work(first: int, last: int) -> None:
+        sum_rows(adjacency.indptr, adjacency.indices, x.numpy(), first, last, out.numpy())
 
-    run_threads(work, range(len(blocks)), steps / 4)
+    parallel_rows(work, x.size(0), steps / 4, parts=num_blocks(steps))
     return out
 
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from psgnn.distances._engine import run_threads
 from psgnn.distances._propagation import Floats
 from psgnn.graph._graph import IntArray
 from psgnn.kernels._pairs import local_walks, pair_hops
+from psgnn.kernels._parallel import parallel_rows
 from psgnn.kernels._profiles import CHANNEL_STATISTICS, HOP_STATISTICS, channel_profiles, hop_profiles
 from psgnn.positions._measure import Parts, Positions
 from psgnn.positions._roles import ROLES
@@ -66,14 +66,13 @@ def pair_statistics(positions: Positions, pairs: IntArray) -> Floats:
     out = np.empty((pairs.shape[1], len(statistic_names(positions.parts))), np.float32)
     # Products of matrices round by their shape, so pieces depend on the pairs and not on the number of cores.
     pieces = max(-(-out.shape[0] // PIECE), 2)
-    bounds = np.linspace(0, out.shape[0], pieces + 1).astype(np.int64)
 
-    def piece(i: int) -> None:
-        part = slice(bounds[i], bounds[i + 1])
-        us, vs = np.ascontiguousarray(pairs[:, part])
-        _fill(positions, us, vs, out[part])
+    def piece(first: int, last: int) -> None:
+        us, vs = np.ascontiguousarray(pairs[:, first:last])
+        _fill(positions, us, vs, out[first:last])
 
-    run_threads(piece, range(pieces), out.shape[0] * 20.0 * (1 + positions.channels[0].size))
+    steps = out.shape[0] * 20.0 * (1 + positions.channels[0].size)
+    parallel_rows(piece, out.shape[0], steps, parts=pieces)
     return out
 
 

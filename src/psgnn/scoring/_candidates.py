@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from psgnn.distances._engine import num_threads, run_threads
 from psgnn.distances._propagation import Floats
 from psgnn.graph._graph import Adjacency, GraphBatch, IntArray
 from psgnn.kernels._compile import njit
+from psgnn.kernels._parallel import num_threads, parallel_rows
 
 MOST_STEPS = 5000  # that the walks from one node may take, for each of their lengths
 LEAF = 96  # nodes that are compared with one another at the end of a tree
@@ -32,14 +32,12 @@ def walk_partners(adjacency: Adjacency, count: int) -> Partners:
     neighbours every n-th way is taken, so that a node costs at most `MOST_STEPS`.
     """
     partners = np.full((adjacency.num_nodes, 2 * count), -1, np.int32)
-    pieces = 8 * num_threads()
-    bounds = np.linspace(0, adjacency.num_nodes, pieces + 1).astype(np.int64)
 
-    def piece(i: int) -> None:
-        rows = partners[bounds[i] : bounds[i + 1]]
-        _walk(adjacency.indptr, adjacency.indices, bounds[i], MOST_STEPS, rows)
+    def piece(first: int, last: int) -> None:
+        _walk(adjacency.indptr, adjacency.indices, first, MOST_STEPS, partners[first:last])
 
-    run_threads(piece, range(pieces), 100.0 * adjacency.indices.size)
+    steps = 100.0 * adjacency.indices.size
+    parallel_rows(piece, adjacency.num_nodes, steps, parts=8 * num_threads())
     return partners
 
 

@@ -14,12 +14,12 @@ import scipy  # its parts load when they are used
 
 from psgnn.anchors._greedy import farthest_first
 from psgnn.anchors._rules import anchor_count
-from psgnn.distances._engine import num_threads, run_threads
 from psgnn.distances._oracle import DistanceOracle
 from psgnn.errors import InputError, unknown_name
 from psgnn.graph import Adjacency, GraphBatch, IntArray
 from psgnn.kernels._bfs import NO_CUTOFF
 from psgnn.kernels._pairs import pair_hops, pushed_pagerank, shared_neighbours
+from psgnn.kernels._parallel import parallel_rows
 from psgnn.registry import Registry, call_plugin
 
 Scores = npt.NDArray[np.float64]
@@ -37,13 +37,12 @@ def _by_slices(
 ) -> Scores:
     """Run a pair kernel over contiguous slices of the pairs, one a core; a pair takes about so many `steps`."""
     out = np.empty(us.size)
-    bounds = np.linspace(0, us.size, num_threads() + 1).astype(np.int64)
 
-    def piece(i: int) -> None:
-        part = slice(bounds[i], bounds[i + 1])
+    def piece(first: int, last: int) -> None:
+        part = slice(first, last)
         kernel(adjacency.indptr, adjacency.indices, us[part], vs[part], *args, out[part])
 
-    run_threads(piece, range(num_threads()), us.size * steps)
+    parallel_rows(piece, us.size, us.size * steps)
     return out
 
 

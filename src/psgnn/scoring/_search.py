@@ -9,11 +9,11 @@ import numpy as np
 import numpy.typing as npt
 
 from psgnn.console import Bar, progress
-from psgnn.distances._engine import run_threads
 from psgnn.distances._propagation import Floats
 from psgnn.errors import InputError
 from psgnn.graph._graph import IntArray
 from psgnn.kernels._pairs import local_walks
+from psgnn.kernels._parallel import parallel_map
 from psgnn.scoring._candidates import nearest_partners, pairs_of, prominent_pairs, walk_partners
 from psgnn.scoring._scorer import Scorer, blocks_of
 
@@ -222,7 +222,7 @@ class _Search:
             columns += [np.square(a - b).sum(axis=1), (a * b).sum(axis=1)]
             out[start + order] = np.stack(columns, axis=1)
 
-        run_threads(piece, range(0, codes.size, FEATURE_BLOCK), 1000.0 * codes.size)
+        parallel_map(piece, range(0, codes.size, FEATURE_BLOCK), 1000.0 * codes.size)
         return out
 
     def _climb(self) -> None:
