@@ -16,7 +16,7 @@ from psgnn.graph._sampling import (
     pair_code,
     running_total,
 )
-from psgnn.kernels._csr import count_at_most, pair_of_code
+from psgnn.kernels._sampling import count_at_most, pair_of_code
 
 SIZES = st.lists(st.integers(0, 7), min_size=1, max_size=5)  # nodes of every graph, empty ones too
 

@@ -8,8 +8,7 @@ import numpy.typing as npt
 from psgnn.distances._engine import distance_sums
 from psgnn.errors import InputError
 from psgnn.graph._graph import Adjacency
-from psgnn.kernels._bfs import NO_CUTOFF, queue_bfs
-from psgnn.kernels._compile import njit
+from psgnn.kernels._anchors import add_flow
 from psgnn.kernels._parallel import num_threads, parallel_map
 
 Scores = npt.NDArray[np.float64]
@@ -46,7 +45,7 @@ def _flow(adjacency: Adjacency, *, split_evenly: bool) -> Scores:
 
     def part(piece: int) -> Scores:
         scores = np.zeros(adjacency.num_nodes)
-        _add_flow(adjacency.indptr, adjacency.indices, piece, pieces, split_evenly, scores)
+        add_flow(adjacency.indptr, adjacency.indices, piece, pieces, split_evenly, scores)
         return scores
 
     scores = np.asarray(
@@ -57,46 +56,3 @@ def _flow(adjacency: Adjacency, *, split_evenly: bool) -> Scores:
             "the number of shortest paths exceeds what float64 holds; choose another anchor rule"
         )
     return scores / max((adjacency.num_nodes - 1) * (adjacency.num_nodes - 2), 1)
-
-
-@njit(cache=True, nogil=True)
-def _add_flow(
-    indptr: npt.NDArray[np.int64],
-    indices: npt.NDArray[np.int32],
-    first: int,
-    stride: int,
-    split_evenly: bool,
-    scores: Scores,
-) -> None:
-    """Brandes' accumulation from the sources ``first, first + stride, ...``."""
-    num_nodes = indptr.size - 1
-    hops = np.empty(num_nodes, np.int32)
-    queue = np.empty(num_nodes, np.int32)
-    paths = np.ones(num_nodes)
-    flow = np.zeros(num_nodes)
-    seed = np.empty(1, np.int64)
-    for source in range(first, num_nodes, stride):
-        seed[0] = source
-        reached = queue_bfs(indptr, indices, seed, hops, queue, NO_CUTOFF)
-        paths[source] = 1.0
-        for place in range(reached):
-            v = queue[place]
-            flow[v] = 0.0
-            if place and not split_evenly:
-                paths[v] = 0.0
-                for i in range(indptr[v], indptr[v + 1]):
-                    if hops[indices[i]] == hops[v] - 1:
-                        paths[v] += paths[indices[i]]
-        for place in range(reached - 1, 0, -1):
-            w = queue[place]
-            scores[w] += flow[w]
-            ways = paths[w]
-            if split_evenly:
-                ways = 0.0
-                for i in range(indptr[w], indptr[w + 1]):
-                    ways += hops[indices[i]] == hops[w] - 1
-            share = (1.0 + flow[w]) / ways
-            for i in range(indptr[w], indptr[w + 1]):
-                v = indices[i]
-                if hops[v] == hops[w] - 1:
-                    flow[v] += share if split_evenly else share * paths[v]

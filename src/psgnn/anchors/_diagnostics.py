@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -13,7 +12,7 @@ from psgnn.console import html_table
 from psgnn.distances._engine import check_nodes, hop_columns
 from psgnn.errors import InputError
 from psgnn.graph._graph import Adjacency, Graph, IntArray, as_graph, to_numpy
-from psgnn.kernels._compile import njit
+from psgnn.kernels._anchors import mix_neighbours
 
 SHARES = ("coverage", "overlap", "resolving")
 
@@ -85,30 +84,7 @@ def _refinements(adjacency: Adjacency) -> Iterator[IntArray]:
     colours: IntArray = np.zeros(adjacency.num_nodes, np.int64)
     count, before = 1, 0
     while count > before:
-        mixed = _mix_neighbours(adjacency.indptr, adjacency.indices, colours)
+        mixed = mix_neighbours(adjacency.indptr, adjacency.indices, colours)
         colours = np.asarray(np.unique(mixed, return_inverse=True)[1], np.int64)
         before, count = count, int(colours.max()) + 1
         yield colours
-
-
-@njit(cache=True, nogil=True)
-def _mix_neighbours(
-    indptr: npt.NDArray[np.int64], indices: npt.NDArray[np.int32], colours: IntArray
-) -> npt.NDArray[Any]:
-    """A 64-bit hash of each node's colour and the multiset of its neighbours' colours."""
-    mixed = np.empty(colours.size, np.uint64)
-    for v in range(colours.size):
-        total = np.uint64(0)
-        for i in range(indptr[v], indptr[v + 1]):
-            total += _hash(np.uint64(colours[indices[i]]))
-        mixed[v] = _hash(total + _hash(~np.uint64(colours[v])))
-    return mixed
-
-
-@njit(cache=True, nogil=True, inline="always")
-def _hash(word: np.uint64) -> np.uint64:
-    """The finaliser of splitmix64."""
-    word += np.uint64(0x9E3779B97F4A7C15)
-    word = (word ^ (word >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    word = (word ^ (word >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return word ^ (word >> np.uint64(31))

@@ -11,119 +11,17 @@ import numpy.typing as npt
 
 from psgnn.errors import InputError
 from psgnn.graph._graph import Adjacency, IntArray
-from psgnn.kernels._compile import njit
-from psgnn.kernels._llvm import AHEAD, LINE, WRITTEN, add, add_rows, given, prefetch
+from psgnn.kernels._llvm import LINE
 from psgnn.kernels._parallel import parallel_rows
+from psgnn.kernels._propagation import smooth_rows, spread_rows, walk_rows
 
 Floats = npt.NDArray[np.float32]
-
-
-@njit(cache=True, nogil=True, fastmath=True)
-def _spread_rows(
-    indptr: npt.NDArray[np.int64],
-    indices: npt.NDArray[np.int32],
-    x: Floats,
-    inward: Floats,
-    outward: Floats,
-    y: Floats,
-    first: int,
-    last: int,
-) -> None:
-    """Rows ``first:last`` of ``y = diag(outward) A diag(inward) x``; an isolated node keeps its row."""
-    final, width = indices.size - 1, x.shape[1]
-    for v in range(first, last):
-        row = y[v]
-        if indptr[v] == indptr[v + 1]:
-            for k in range(width):  # an assignment of slices takes seconds to compile
-                row[k] = x[v, k]
-            continue
-        for k in range(width):
-            row[k] = 0.0
-        for i in range(indptr[v], indptr[v + 1]):
-            ahead = width * np.int64(indices[min(i + AHEAD, final)])
-            prefetch(x, ahead)
-            prefetch(x, ahead + LINE)
-            share, there = inward[indices[i]], width * np.int64(indices[i])
-            for k in range(width):
-                add(y, v * width + k, share * given(x, there + k), WRITTEN)
-        for k in range(width):
-            row[k] *= outward[v]
-
-
-@njit(cache=True, nogil=True, fastmath=True)
-def _add_neighbours(
-    indptr: npt.NDArray[np.int64], indices: npt.NDArray[np.int32], x: Floats, v: int, y: Floats
-) -> None:
-    """Add the rows of x of the neighbours of v to its row of y, another array; both have whole lines."""
-    first, last, width = indptr[v], indptr[v + 1], x.shape[1]
-    column = 0
-    while column + 4 * LINE <= width:
-        add_rows(x, indices, first, last, y, v * width + column, column, 4)
-        column += 4 * LINE
-    if column + 2 * LINE <= width:
-        add_rows(x, indices, first, last, y, v * width + column, column, 2)
-        column += 2 * LINE
-    if column < width:
-        add_rows(x, indices, first, last, y, v * width + column, column, 1)
-
-
-@njit(cache=True, nogil=True, fastmath=True)
-def _walk_rows(
-    indptr: npt.NDArray[np.int64],
-    indices: npt.NDArray[np.int32],
-    shares: Floats,
-    inward: Floats,
-    weights: Floats,
-    sums: Floats,
-    y: Floats,
-    first: int,
-    last: int,
-) -> None:
-    """Rows ``first:last`` of a step of the walk: ``y = diag(inward) A shares``, and each of the sums gets its weight of
-    ``A shares``; an isolated node keeps its row."""
-    for v in range(first, last):
-        row = y[v]
-        if indptr[v] == indptr[v + 1]:
-            for k in range(row.size):
-                row[k] = shares[v, k]
-        else:
-            for k in range(row.size):
-                row[k] = 0.0
-        _add_neighbours(indptr, indices, shares, v, y)
-        for j in range(weights.size):
-            there = (j * sums.shape[1] + v) * sums.shape[2]
-            for k in range(sums.shape[2]):
-                add(sums, there + k, weights[j] * given(y, v * row.size + k), WRITTEN)
-        for k in range(row.size):
-            row[k] *= inward[v]
-
-
-@njit(cache=True, nogil=True, fastmath=True)
-def _smooth_rows(
-    indptr: npt.NDArray[np.int64],
-    indices: npt.NDArray[np.int32],
-    x: Floats,
-    kept: np.float32,
-    weights: Floats,
-    everywhere: Floats,
-    y: Floats,
-    first: int,
-    last: int,
-) -> None:
-    """Rows ``first:last`` of ``y = kept x + diag(weights) (A x + everywhere)``."""
-    for v in range(first, last):
-        row = y[v]
-        for k in range(row.size):
-            row[k] = everywhere[k]
-        _add_neighbours(indptr, indices, x, v, y)
-        for k in range(row.size):
-            row[k] = kept * x[v, k] + weights[v] * row[k]
 
 
 def spread(adjacency: Adjacency, x: Floats, inward: Floats, outward: Floats) -> Floats:
     """``diag(outward) A diag(inward) x`` for ``x [N, K]``, on all cores; their number changes no bit."""
     y = np.empty_like(x)
-    in_parts(adjacency, x.shape[1], _spread_rows, x, inward, outward, y)
+    in_parts(adjacency, x.shape[1], spread_rows, x, inward, outward, y)
     return y
 
 
@@ -140,7 +38,7 @@ def smooth(
         )
     if np.may_share_memory(x, out):
         raise ValueError("x and out share memory")
-    in_parts(adjacency, x.shape[1], _smooth_rows, x, np.float32(kept), weights, everywhere, out)
+    in_parts(adjacency, x.shape[1], smooth_rows, x, np.float32(kept), weights, everywhere, out)
 
 
 def in_parts(adjacency: Adjacency, width: int, kernel: Callable[..., None], *arguments: Any) -> None:
@@ -247,7 +145,7 @@ def walk_columns(
     spreads = {}
     for t in range(1, max(steps if restarts else 1, *diffusion, 1) + 1):
         weights = [(1 - r) ** t * (r if t < steps else 1) * (t <= steps) for r in restarts]
-        in_parts(adjacency, nodes.size, _walk_rows, x, inward, np.array(weights, np.float32), sums, y)
+        in_parts(adjacency, nodes.size, walk_rows, x, inward, np.array(weights, np.float32), sums, y)
         x, y = y, x
         if t in diffusion:
             spreads[t] = x[:, : nodes.size] * root[:, None]

@@ -21,7 +21,7 @@ from psgnn.errors import InputError
 from psgnn.graph._graph import MAX_NODES, IntArray
 from psgnn.graph._headers import Columns
 from psgnn.graph._tables import Records, Table, decoded, decoding, read_bytes, read_table, tidied
-from psgnn.kernels._compile import njit
+from psgnn.kernels._text import factorize_keys
 from psgnn.memory import need_room, physical_memory
 
 MATRIX_KEYS = ("net", "A", "adj", "adjacency", "network", "graph", "G", "W", "Problem")
@@ -101,47 +101,14 @@ def number(*columns: pl.Series) -> tuple[list[str], list[IntArray]]:
 def _factorize(values: pl.Series) -> tuple[npt.NDArray[np.int32], pl.Series]:
     """Codes ``[M]`` of the values, and the distinct values, in order of appearance."""
     if values.dtype == pl.Int64:
-        codes, firsts = _factorize_keys(values.to_numpy().view(np.uint64))
+        codes, firsts = factorize_keys(values.to_numpy().view(np.uint64))
         return codes, values.gather(firsts)
     for seed in itertools.count():
-        codes, firsts = _factorize_keys(values.hash(seed).to_numpy())
+        codes, firsts = factorize_keys(values.hash(seed).to_numpy())
         distinct = values.gather(firsts)
         if (distinct.gather(codes) == values).all():  # no two of them have the same hash
             break
     return codes, distinct
-
-
-@njit(cache=True, nogil=True)
-def _factorize_keys(keys: npt.NDArray[np.uint64]) -> tuple[npt.NDArray[np.int32], IntArray]:
-    """Codes ``[M]`` in order of appearance, and where each code appeared first, by open addressing."""
-    slots = np.full(1024, -1, np.int32)
-    codes = np.empty(keys.size, np.int32)
-    firsts = np.empty(keys.size, np.int64)
-    count = 0
-    for i in range(keys.size):
-        slot = _slot_of(keys[i], slots, keys, firsts)
-        if slots[slot] < 0:
-            slots[slot] = count
-            firsts[count] = i
-            count += 1
-        codes[i] = slots[slot]
-        if 2 * count > slots.size:
-            slots = np.full(4 * slots.size, -1, np.int32)
-            for code in range(count):
-                slots[_slot_of(keys[firsts[code]], slots, keys, firsts)] = code
-    return codes, firsts[:count].copy()
-
-
-@njit(cache=True, nogil=True)
-def _slot_of(
-    key: np.uint64, slots: npt.NDArray[np.int32], keys: npt.NDArray[np.uint64], firsts: IntArray
-) -> np.int64:
-    """The slot that holds the code of ``key``, or the free one that should."""
-    mask = slots.size - 1
-    slot = np.int64((key * np.uint64(0x9E3779B97F4A7C15)) >> np.uint64(32)) & mask
-    while slots[slot] >= 0 and keys[firsts[slots[slot]]] != key:
-        slot = (slot + 1) & mask
-    return slot
 
 
 # Edge lists, text or Parquet

@@ -16,7 +16,7 @@ import numpy as np
 
 from psgnn.errors import InputError
 from psgnn.graph._graph import IntArray
-from psgnn.kernels._csr import count_at_most, pair_of_code
+from psgnn.kernels._sampling import count_at_most, pair_of_code
 
 
 class Pool(Protocol):

@@ -26,7 +26,6 @@ from itertools import islice
 from pathlib import Path
 
 import numpy as np
-import numpy.typing as npt
 import polars as pl
 
 from psgnn.errors import InputError
@@ -40,7 +39,7 @@ from psgnn.graph._headers import (
     named_pair,
     weight_column,
 )
-from psgnn.kernels._compile import njit
+from psgnn.kernels._text import has_padding
 from psgnn.memory import memory_cap, need_room
 from psgnn.paths import check_file
 
@@ -56,8 +55,6 @@ ENOUGH_RECORDS = 10  # to tell a header by its names, which no record shares
 LEADING_COMMENTS = re.compile(rb"(?:[ \t]*(?:[#%][^\n]*)?\n)*")
 COMMENT_OR_BLANK = re.compile(rb"\n[#%\n]")
 QUOTED_OR_COMMENT = re.compile(rb'^[#%][^\n]*|(?<![^\n\t ,;])"[^"]*(?:""[^"]*)*"', re.MULTILINE)
-PLUS, ZERO, NINE = b"+09"
-BEFORE_FIELD = tuple(b'\n\t ,;"')
 SEVERAL_NUMBERS = re.compile(r"\s*[-+.\d]+[\s;]+[-+.\d]")
 
 
@@ -340,7 +337,7 @@ def _columns_of(
         )  # fmt: skip
     weight = weight_column(header, sample, pair) if edges else None
     content = np.frombuffer(records.text, np.uint8)[records.start :]
-    integers = edges and all_numbers(sample, pair) and not _has_padding(content)
+    integers = edges and all_numbers(sample, pair) and not has_padding(content)
     table = records.table(pair, weight, integers=integers)
     if table.first.is_empty():
         unknown = f"if that line is no header, the graph has no node '{', '.join(header[:1])}'"
@@ -457,16 +454,6 @@ def _sniff(lines: list[str]) -> str:
         if records and 2 * sum(split) >= len(split):
             return separator
     return " "
-
-
-@njit(cache=True, nogil=True)
-def _has_padding(text: npt.NDArray[np.uint8]) -> bool:
-    """Whether a field may look like 007 or +7, which would lose its form as a number."""
-    for i in range(text.size - 1):
-        padded = text[i] == PLUS or (text[i] == ZERO and ZERO <= text[i + 1] <= NINE)
-        if padded and (i == 0 or text[i - 1] in BEFORE_FIELD):
-            return True
-    return False
 
 
 def _suffix(path: Path) -> str:

@@ -208,32 +208,3 @@ def connected_components(
                     size += 1
         components += 1
     return labels
-
-
-@njit(cache=True, nogil=True)
-def count_at_most(values: npt.NDArray[np.int64], asked: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-    """How many of the values are not above each of what is asked, ``[P]``; both are sorted, so one pass tells."""
-    counts = np.empty(asked.size, np.int64)
-    below = 0
-    for i in range(asked.size):
-        while below < values.size and values[below] <= asked[i]:
-            below += 1
-        counts[i] = below
-    return counts
-
-
-@njit(cache=True, nogil=True)
-def pair_of_code(codes: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-    """Undo `psgnn.graph._sampling.pair_code`, exactly, for every graph of up to 2^31 nodes, ``[2, P]``."""
-    pairs = np.empty((2, codes.size), np.int64)
-    for i in range(codes.size):
-        code = codes[i]
-        v = np.int64(np.sqrt(2.0 * code) + 0.5)
-        # The float root is off by at most one, in either direction.
-        if v * (v - 1) // 2 > code:
-            v -= 1
-        if v * (v + 1) // 2 <= code:
-            v += 1
-        pairs[0, i] = code - v * (v - 1) // 2
-        pairs[1, i] = v
-    return pairs

@@ -13,14 +13,12 @@ from torch import nn
 from psgnn.anchors._rules import anchor_counts, batch_anchors
 from psgnn.distances._oracle import DistanceOracle
 from psgnn.graph._graph import GraphBatch, IntArray
-from psgnn.kernels._compile import njit
+from psgnn.kernels._anchors import CELLS, RIDGE, cell_gains, pair_cells
 from psgnn.models._choices import Choice
 from psgnn.models._view import TensorView
 
 Floats = npt.NDArray[np.float64]
-APART, NEAR = 5, 4  # cells of the hop difference, and of the distance of the nearer node
-CELLS = APART * NEAR + 1  # the last for a pair of which a node does not reach the anchor
-STEP, RIDGE = 0.5, 1.0
+STEP = 0.5
 MOST_CANDIDATES, MOST_PAIRS = 1024, 20_000
 
 
@@ -31,29 +29,6 @@ class Evidence:
     view: TensorView
     pairs: IntArray
     labels: Floats
-
-
-@njit(cache=True, nogil=True)
-def _cells(hops: npt.NDArray[np.int16], us: IntArray, vs: IntArray, out: npt.NDArray[np.uint8]) -> None:
-    """The cell of every pair for every candidate, ``out [C, P]``: hop difference by nearer distance."""
-    for i in range(us.size):
-        for c in range(out.shape[0]):
-            a, b = hops[us[i], c], hops[vs[i], c]
-            if a < 0 or b < 0:
-                out[c, i] = CELLS - 1
-            else:
-                out[c, i] = min(abs(a - b), APART - 1) * NEAR + min(min(a, b), NEAR - 1)
-
-
-@njit(cache=True, nogil=True)
-def _gains(cells: npt.NDArray[np.uint8], slope: Floats, curve: Floats, out: Floats) -> None:
-    """How much a table of scores by the cells of each candidate lowers the log-loss, to second order; ``out [C]``."""
-    for c in range(cells.shape[0]):
-        g, h = np.zeros(CELLS), np.zeros(CELLS)
-        for i in range(cells.shape[1]):
-            g[cells[c, i]] += slope[i]
-            h[cells[c, i]] += curve[i]
-        out[c] = (g * g / (h + RIDGE)).sum()
 
 
 class _Boost:
@@ -70,7 +45,7 @@ class _Boost:
     def gains(self) -> Floats:
         """What each candidate would bring, ``[C]``."""
         out = np.empty(self.cells.shape[0])
-        _gains(self.cells, *self._slope(), out)
+        cell_gains(self.cells, *self._slope(), out)
         return out
 
     def add(self, candidate: int) -> Floats:
@@ -164,7 +139,7 @@ def _table(
         hops = DistanceOracle(GraphBatch.of_adjacencies([union.graph(g)])).hops(candidates - first)
         found = np.empty((candidates.size, own.size), np.uint8)
         us, vs = np.ascontiguousarray(part.pairs[:, own] - first)
-        _cells(hops, us, vs, found)
+        pair_cells(hops, us, vs, found)
         cells.append(found)
         labels.append(part.labels[own])
     return np.concatenate(cells, axis=1), np.concatenate(labels)

@@ -7,9 +7,8 @@ import numpy.typing as npt
 
 from psgnn.distances._propagation import in_parts
 from psgnn.graph._graph import Adjacency, GraphBatch
-from psgnn.kernels._compile import njit
-from psgnn.kernels._llvm import AHEAD, prefetch
 from psgnn.kernels._pairs import triangles
+from psgnn.kernels._propagation import degree_rows, sum_rows
 
 Doubles = npt.NDArray[np.float64]
 
@@ -48,54 +47,12 @@ def _degrees_around(adjacency: Adjacency) -> Doubles:
     their largest degree, ``[4, N]``."""
     logs = np.log1p(np.arange(adjacency.degrees.max(initial=0) + 1, dtype=np.float64))
     out = np.zeros((4, adjacency.num_nodes))
-    in_parts(adjacency, 4, _degree_rows, logs, out)
+    in_parts(adjacency, 4, degree_rows, logs, out)
     return out
 
 
 def _sum_around(adjacency: Adjacency, values: Doubles) -> Doubles:
     """The sum of the values ``[N]`` of the neighbours of every node, ``[N]``."""
     out = np.zeros(adjacency.num_nodes)
-    in_parts(adjacency, 4, _sum_rows, values, out)
+    in_parts(adjacency, 4, sum_rows, values, out)
     return out
-
-
-@njit(cache=True, nogil=True)
-def _degree_rows(
-    indptr: npt.NDArray[np.int64],
-    indices: npt.NDArray[np.int32],
-    logs: Doubles,
-    out: Doubles,
-    first: int,
-    last: int,
-) -> None:
-    """Columns ``first:last`` of `_degrees_around`, where ``logs[d]`` is ``log1p(d)``."""
-    final = indices.size - 1
-    for v in range(first, last):
-        total, walks, leaves, largest = 0.0, 0, 0, 0
-        for i in range(indptr[v], indptr[v + 1]):
-            prefetch(indptr, np.int64(indices[min(i + AHEAD, final)]))
-            degree = indptr[indices[i] + 1] - indptr[indices[i]]
-            total += logs[degree]
-            walks += degree
-            leaves += degree == 1
-            largest = max(largest, degree)
-        out[0, v], out[1, v], out[2, v], out[3, v] = total, walks, leaves, largest
-
-
-@njit(cache=True, nogil=True)
-def _sum_rows(
-    indptr: npt.NDArray[np.int64],
-    indices: npt.NDArray[np.int32],
-    values: Doubles,
-    out: Doubles,
-    first: int,
-    last: int,
-) -> None:
-    """Entries ``first:last`` of `_sum_around`."""
-    final = indices.size - 1
-    for v in range(first, last):
-        total = 0.0
-        for i in range(indptr[v], indptr[v + 1]):
-            prefetch(values, np.int64(indices[min(i + AHEAD, final)]))
-            total += values[indices[i]]
-        out[v] = total

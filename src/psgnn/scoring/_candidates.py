@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from psgnn.distances._propagation import Floats
 from psgnn.graph._graph import Adjacency, GraphBatch, IntArray
-from psgnn.kernels._compile import njit
+from psgnn.kernels import _candidates as kernels
 from psgnn.kernels._parallel import num_threads, parallel_rows
 
 MOST_STEPS = 5000  # that the walks from one node may take, for each of their lengths
@@ -34,84 +34,11 @@ def walk_partners(adjacency: Adjacency, count: int) -> Partners:
     partners = np.full((adjacency.num_nodes, 2 * count), -1, np.int32)
 
     def piece(first: int, last: int) -> None:
-        _walk(adjacency.indptr, adjacency.indices, first, MOST_STEPS, partners[first:last])
+        kernels.walk_partners(adjacency.indptr, adjacency.indices, first, MOST_STEPS, partners[first:last])
 
     steps = 100.0 * adjacency.indices.size
     parallel_rows(piece, adjacency.num_nodes, steps, parts=8 * num_threads())
     return partners
-
-
-@njit(cache=True, nogil=True)
-def _walk(
-    indptr: npt.NDArray[np.int64], indices: npt.NDArray[np.int32], first: int, most: int, out: Partners
-) -> None:
-    num_nodes = indptr.size - 1
-    count = out.shape[1] // 2
-    two, three = np.zeros(num_nodes), np.zeros(num_nodes)
-    touched, further = np.empty(num_nodes, np.int32), np.empty(num_nodes, np.int32)
-    linked = np.full(num_nodes, -1, np.int64)
-    best = np.empty(count)
-    for i in range(out.shape[0]):
-        u = first + i
-        linked[u] = u
-        cost = 0
-        for j in range(indptr[u], indptr[u + 1]):
-            w = indices[j]
-            linked[w] = u
-            cost += indptr[w + 1] - indptr[w]
-        stride = 1 + cost // most
-        reached, cost = 0, 0
-        for j in range(indptr[u], indptr[u + 1]):
-            w = indices[j]
-            share = 1.0 / (indptr[w + 1] - indptr[w])
-            for k in range(indptr[w] + j % stride, indptr[w + 1], stride):
-                z = indices[k]
-                if two[z] == 0.0:
-                    touched[reached] = z
-                    reached += 1
-                    cost += indptr[z + 1] - indptr[z]
-                two[z] += share
-        stride = 1 + cost // most
-        beyond = 0
-        for j in range(reached):
-            z = touched[j]
-            if z == u:
-                continue
-            share = two[z] / (indptr[z + 1] - indptr[z])
-            for k in range(indptr[z] + j % stride, indptr[z + 1], stride):
-                x = indices[k]
-                if two[x] == 0.0 and linked[x] != u:
-                    if three[x] == 0.0:
-                        further[beyond] = x
-                        beyond += 1
-                    three[x] += share
-        _keep_best(two, touched[:reached], linked, u, best, out[i, :count])
-        _keep_best(three, further[:beyond], linked, u, best, out[i, count:])
-
-
-@njit(cache=True, nogil=True)
-def _keep_best(
-    mass: npt.NDArray[np.float64],
-    touched: npt.NDArray[np.int32],
-    linked: npt.NDArray[np.int64],
-    u: int,
-    best: npt.NDArray[np.float64],
-    out: npt.NDArray[np.int32],
-) -> None:
-    """Write the unlinked nodes of largest mass into `out`, and set the mass back to zero."""
-    kept = 0
-    for z in touched:
-        value = mass[z]
-        mass[z] = 0.0
-        if linked[z] == u or (kept == out.size and value <= best[kept - 1]):
-            continue
-        if kept < out.size:
-            kept += 1
-        place = kept - 1
-        while place > 0 and best[place - 1] < value:
-            best[place], out[place] = best[place - 1], out[place - 1]
-            place -= 1
-        best[place], out[place] = value, z
 
 
 def nearest_partners(

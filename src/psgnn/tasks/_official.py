@@ -11,7 +11,7 @@ import numpy.typing as npt
 from psgnn.errors import InputError, check_integer
 from psgnn.graph._graph import OFFICIAL_SPLIT, Graph, GraphBatch, IntArray, to_numpy
 from psgnn.graph._sampling import NonEdges, distinct_integers, pair_code
-from psgnn.kernels._csr import pair_of_code
+from psgnn.kernels._sampling import pair_of_code
 from psgnn.tasks._base import NEGATIVES, Task, checked_graphs
 from psgnn.tasks._link import LinkPrediction, sorted_edges
 

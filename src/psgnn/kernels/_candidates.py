@@ -1,0 +1,88 @@
+"""Nodes that many short walks lead to, for pairs that may be missing links."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from psgnn.kernels._compile import njit
+
+Partners = npt.NDArray[np.int32]  # [N, c], -1 where there are fewer
+
+
+@njit(cache=True, nogil=True)
+def walk_partners(
+    indptr: npt.NDArray[np.int64], indices: npt.NDArray[np.int32], first: int, most: int, out: Partners
+) -> None:
+    """Fill the rows ``out [n, 2 c]`` of the nodes from `first` on: c unlinked nodes two steps away, c three steps away.
+
+    Walks count one over the degrees along them. Where walks of a length would take more than `most` steps, every n-th
+    is taken.
+    """
+    num_nodes = indptr.size - 1
+    count = out.shape[1] // 2
+    two, three = np.zeros(num_nodes), np.zeros(num_nodes)
+    touched, further = np.empty(num_nodes, np.int32), np.empty(num_nodes, np.int32)
+    linked = np.full(num_nodes, -1, np.int64)
+    best = np.empty(count)
+    for i in range(out.shape[0]):
+        u = first + i
+        linked[u] = u
+        cost = 0
+        for j in range(indptr[u], indptr[u + 1]):
+            w = indices[j]
+            linked[w] = u
+            cost += indptr[w + 1] - indptr[w]
+        stride = 1 + cost // most
+        reached, cost = 0, 0
+        for j in range(indptr[u], indptr[u + 1]):
+            w = indices[j]
+            share = 1.0 / (indptr[w + 1] - indptr[w])
+            for k in range(indptr[w] + j % stride, indptr[w + 1], stride):
+                z = indices[k]
+                if two[z] == 0.0:
+                    touched[reached] = z
+                    reached += 1
+                    cost += indptr[z + 1] - indptr[z]
+                two[z] += share
+        stride = 1 + cost // most
+        beyond = 0
+        for j in range(reached):
+            z = touched[j]
+            if z == u:
+                continue
+            share = two[z] / (indptr[z + 1] - indptr[z])
+            for k in range(indptr[z] + j % stride, indptr[z + 1], stride):
+                x = indices[k]
+                if two[x] == 0.0 and linked[x] != u:
+                    if three[x] == 0.0:
+                        further[beyond] = x
+                        beyond += 1
+                    three[x] += share
+        _keep_best(two, touched[:reached], linked, u, best, out[i, :count])
+        _keep_best(three, further[:beyond], linked, u, best, out[i, count:])
+
+
+@njit(cache=True, nogil=True)
+def _keep_best(
+    mass: npt.NDArray[np.float64],
+    touched: npt.NDArray[np.int32],
+    linked: npt.NDArray[np.int64],
+    u: int,
+    best: npt.NDArray[np.float64],
+    out: npt.NDArray[np.int32],
+) -> None:
+    """Write the unlinked nodes of largest mass into `out`, and set the mass back to zero."""
+    kept = 0
+    for z in touched:
+        value = mass[z]
+        mass[z] = 0.0
+        if linked[z] == u or (kept == out.size and value <= best[kept - 1]):
+            continue
+        if kept < out.size:
+            kept += 1
+        place = kept - 1
+        while place > 0 and best[place - 1] < value:
+            best[place], out[place] = best[place - 1], out[place - 1]
+            place -= 1
+        best[place], out[place] = value, z
