@@ -64,7 +64,7 @@ def bitset_bfs(
     queue = np.empty(num_nodes, np.uint32)
     touched = np.empty(num_nodes, np.uint32)
     zero, one = np.uint64(0), np.uint64(1)
-    ahead, final = np.uint64(AHEAD), np.uint64(indices.size - 1)
+    ahead, final = np.uint64(AHEAD), np.uint64(max(indices.size - 1, 0))
 
     full = zero
     size = 0
@@ -117,7 +117,7 @@ def bitset_bfs(
                 if missing != zero:
                     new = zero
                     for i in range(starts[v], starts[v + one]):
-                        prefetch(frontier, neighbours[min(i + ahead, final)])
+                        prefetch(frontier, neighbours[min(np.uint64(i) + ahead, final)])
                         new |= frontier[neighbours[i]]
                         if new & missing == missing:
                             break
@@ -131,7 +131,7 @@ def bitset_bfs(
                 v = np.uint64(queue[i])
                 reach = frontier[v]
                 for j in range(starts[v], starts[v + one]):
-                    prefetch(seen, neighbours[min(j + ahead, final)])
+                    prefetch(seen, neighbours[min(np.uint64(j) + ahead, final)])
                     w = neighbours[j]
                     new = reach & ~seen[w]
                     if new != zero:

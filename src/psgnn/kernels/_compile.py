@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import numba
+import numpy as np
 from numba.core import event
 
 log = logging.getLogger("psgnn.kernels")
@@ -50,11 +51,16 @@ event.register("numba:compile", _report)
 
 
 def njit(*, cache: bool = False, **options: Any) -> Callable[[Callable[..., Any]], Any]:
-    """Compile a function as ``numba.njit`` does; with ``cache``, keep it on disk where that is possible."""
+    """Compile a function as ``numba.njit`` does; with ``cache``, keep it on disk where that is possible.
+
+    With ``NUMBA_DISABLE_JIT=1`` it stays a Python function.
+    """
 
     def decorate(function: Callable[..., Any]) -> Any:
+        if numba.config.DISABLE_JIT:
+            return np.errstate(over="ignore")(function)  # hashes wrap around, as they do when compiled
         kernel = numba.njit(**options)(function)
-        if cache and hasattr(kernel, "enable_caching"):  # a plain function under NUMBA_DISABLE_JIT
+        if cache:
             folder = _cache_folder(Path(function.__code__.co_filename).parent, numba.config.CACHE_DIR)
             if folder is not None:
                 _keep(kernel, folder)

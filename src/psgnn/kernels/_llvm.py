@@ -1,28 +1,45 @@
 """Instructions, and facts about memory, that numba has no name for.
 
+Each has a plain twin in Python, ``_plain_...``, which says what it does. The twin takes its place where numba compiles
+nothing (``NUMBA_DISABLE_JIT=1``).
+
 Numba compiles a kernel again when the file of the kernel changes. After a change here alone, remove the ``*.nbi``
 files of the kernels that use it.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
 from llvmlite import ir
-from numba import types
+from numba import config, types
 from numba.core import cgutils
 from numba.core.errors import TypingError
 from numba.extending import intrinsic
 
 LINE = 16  # float32 numbers in a line of the processor's cache
-AHEAD = 16  # links between the neighbour that is sent for from memory and the one that is read
-FAR_AHEAD = 64  # likewise where they are sent for to the second cache, which waits for more of them at once
-STRIDE = 4  # nodes of a queue likewise
+AHEAD = 16  # prefetch distance, in edges
+FAR_AHEAD = 64  # the same for the second cache, which waits for more of them at once
+STRIDE = 4  # prefetch distance in a queue, in nodes
 FIRST_CACHE, SECOND_CACHE = 3, 2  # as LLVM numbers them
 WRITTEN = 1  # the scope (see `add`) of a kernel that adds to one array
 
 
-@intrinsic
+def _instruction(twin: Callable[..., Any], **options: Any) -> Callable[[Callable[..., Any]], Any]:
+    """Make an instruction of its definition in LLVM; without compilation it is the plain twin."""
+    if config.DISABLE_JIT:
+        return lambda definition: twin
+    return intrinsic(**options) if options else intrinsic  # type: ignore[no-any-return]
+
+
+def _plain_trailing_zeros(word: np.uint64) -> np.uint64:
+    return np.uint64((int(word) & -int(word)).bit_length() - 1)
+
+
+@_instruction(_plain_trailing_zeros)
 def trailing_zeros(typing_context: Any, word: Any) -> Any:
     """Zeros below the lowest one of a word that is not zero."""
 
@@ -32,7 +49,11 @@ def trailing_zeros(typing_context: Any, word: Any) -> Any:
     return types.uint64(types.uint64), codegen
 
 
-@intrinsic
+def _plain_count_ones(word: np.uint64) -> np.uint64:
+    return np.uint64(bin(int(word)).count("1"))
+
+
+@_instruction(_plain_count_ones)
 def count_ones(typing_context: Any, word: Any) -> Any:
     """Ones of a word."""
 
@@ -42,7 +63,11 @@ def count_ones(typing_context: Any, word: Any) -> Any:
     return types.uint64(types.uint64), codegen
 
 
-@intrinsic
+def _plain_prefetch(array: npt.NDArray[Any], place: int) -> None:
+    pass
+
+
+@_instruction(_plain_prefetch)
 def prefetch(typing_context: Any, array: Any, place: Any) -> Any:
     """Have ``array.flat[place]`` of a contiguous array on its way from memory, for a read that comes soon.
 
@@ -58,7 +83,11 @@ def prefetch(typing_context: Any, array: Any, place: Any) -> Any:
     return types.void(array, types.intp), codegen
 
 
-@intrinsic
+def _plain_given(array: npt.NDArray[Any], place: int) -> Any:
+    return array.flat[place]
+
+
+@_instruction(_plain_given)
 def given(typing_context: Any, array: Any, place: Any) -> Any:
     """``array.flat[place]`` of a contiguous array that no `add` of the kernel writes to."""
 
@@ -71,7 +100,11 @@ def given(typing_context: Any, array: Any, place: Any) -> Any:
     return array.dtype(array, types.intp), codegen
 
 
-@intrinsic(prefer_literal=True)  # scopes are known when the kernel is compiled
+def _plain_add(array: npt.NDArray[Any], place: int, value: Any, scope: int) -> None:
+    array.flat[place] += array.dtype.type(value)
+
+
+@_instruction(_plain_add, prefer_literal=True)  # scopes are known when the kernel is compiled
 def add(typing_context: Any, array: Any, place: Any, value: Any, scope: Any) -> Any:
     """``array.flat[place] += value``, where arrays of another scope, 1 to 4, share no memory with this one.
 
@@ -91,7 +124,22 @@ def add(typing_context: Any, array: Any, place: Any, value: Any, scope: Any) -> 
     return types.void(array, types.intp, array.dtype, scope), codegen
 
 
-@intrinsic(prefer_literal=True)  # so many lines are held in registers
+def _plain_add_rows(
+    x: npt.NDArray[np.float32],
+    indices: npt.NDArray[np.int32],
+    first: int,
+    last: int,
+    y: npt.NDArray[np.float32],
+    place: int,
+    column: int,
+    lines: int,
+) -> None:
+    width = lines * LINE
+    for i in range(first, last):
+        y.reshape(-1)[place : place + width] += x[indices[i], column : column + width]
+
+
+@_instruction(_plain_add_rows, prefer_literal=True)  # the lines are held in registers
 def add_rows(
     typing_context: Any,
     x: Any,
