@@ -16,10 +16,10 @@ import pytest
 
 from psgnn.kernels import _anchors as anchors
 from psgnn.kernels import _bfs as bfs
-from psgnn.kernels import _biomodules as biomodules
 from psgnn.kernels import _candidates as candidates
 from psgnn.kernels import _csr as csr
 from psgnn.kernels import _drawing as drawing
+from psgnn.kernels import _isotonic as isotonic
 from psgnn.kernels import _messages as messages
 from psgnn.kernels import _pairs as pairs
 from psgnn.kernels import _profiles as profiles
@@ -302,23 +302,10 @@ def drawn() -> Results:
     return [labels, places]
 
 
-@case("_biomodules.successors", "_biomodules.evaluate", "_biomodules.mutate", "_biomodules.cross")
-def genes() -> Results:
+@case("_isotonic.pool_adjacent")
+def pooled() -> Results:
     rng = np.random.default_rng(8)
-    one, other = (rng.integers(-1, 2, (10, 10)).astype(np.int8) for _ in range(2))
-    after, fitness = np.empty(1024, np.uint16), np.empty(2)
-    biomodules.successors(one, after)
-    biomodules.evaluate(one, fitness)
-    before = one.copy()
-    biomodules.mutate(one, rng)
-    biomodules.cross(biomodules.HORIZONTAL, one, other, rng)
-    biomodules.cross(biomodules.DIAGONAL, one, other, rng)
-    return [after, fitness, one, other, biomodules.differ(one, before)]
-
-
-@case("_biomodules.evolve")
-def evolution() -> Results:
-    return [biomodules.evolve(np.random.default_rng(9), 2, 1, biomodules.DIAGONAL)]
+    return [*isotonic.pool_adjacent(rng.integers(2, size=60).astype(np.float64), rng.random(60))]
 
 
 # --- tests
