@@ -1,5 +1,6 @@
 # make setup   .venv with everything (does nothing when it is up to date)
-# make demo    install, pick anchors, train PSGNN, compare it and make a report, on the built-in communities graph
+# make demo    install what it needs, predict links of a village, train PSGNN on a grid, and make a report
+# make quick   lint, types, architecture and the tests of the core, in two minutes
 # make test    lint, types, architecture and tests: what CI runs (make check is the same)
 # make bench   measure distances and layers against their peers, and records again (an hour or more)
 # make peers   .venv-node2vec with PecanPy, which needs NumPy below 2, for the peer node2vec
@@ -9,6 +10,9 @@ BIN := .venv/bin
 STAMP := .venv/.installed
 # Tests that run side by side.
 JOBS ?= 2
+# The tests of the core.
+QUICK := $(addprefix tests/test_,graph.py graph_type.py io.py headers.py distances.py anchors.py metrics.py tasks.py sampling.py \
+	answers.py exports.py kernels.py registry.py)
 
 # Where `make peers` puts PecanPy; psgnn runs it there.
 PECANPY := $(CURDIR)/.venv-node2vec/bin/python
@@ -16,7 +20,7 @@ ifneq ($(wildcard $(PECANPY)),)
 export PSGNN_NODE2VEC_PYTHON ?= $(PECANPY)
 endif
 
-.PHONY: help setup demo test check bench peers docs
+.PHONY: help setup demo quick test check bench peers docs
 .DEFAULT_GOAL := help
 
 help:
@@ -29,14 +33,30 @@ $(STAMP): pyproject.toml lab/pyproject.toml constraints.txt
 	$(BIN)/python -m pip install -qq --disable-pip-version-check -c constraints.txt -e ".[dev]" -e lab
 	touch $(STAMP)
 
-demo: $(STAMP)
+# Without the tools of developers, unless they are there.
+DEMO := .venv/.demo
+$(DEMO): pyproject.toml constraints.txt
+	test -x $(BIN)/python || $(PYTHON) -m venv .venv
+	test -e $(STAMP) || $(BIN)/python -m pip install -qq --disable-pip-version-check -c constraints.txt -e ".[train,report]"
+	touch $(DEMO)
+
+demo: $(DEMO)
 	mkdir -p demo
-	$(BIN)/psgnn anchors communities --method all --plot demo/anchors.png --force
-	$(BIN)/psgnn train communities --task link --out demo/run --force
-	$(BIN)/psgnn compare communities --task link --models psgnn,pgnn,gcn --seeds 2
+	@echo "1. Missing links of a village, by weights that have never seen it"
+	$(BIN)/psgnn predict examples/village.csv --top 5 --why
+	$(BIN)/psgnn explain examples/village.csv Dina Leo --quiet
+	@echo "2. A grid, where rules and plain networks fail"
+	$(BIN)/psgnn compare grid --models gcn --seeds 1 --quiet
+	$(BIN)/psgnn train grid --out demo/run --force
+	@echo "3. What the model sees"
 	$(BIN)/psgnn report demo/run --out demo/report.html --force
-	@echo "The picture of the anchors is demo/anchors.png, the trained run is in demo/run"
-	@echo "The report is demo/report.html: open it in a browser"
+
+quick: $(STAMP)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+	$(BIN)/python -m pytest -n $(JOBS) -q $(QUICK)
 
 check test: $(STAMP)
 	$(BIN)/ruff check .

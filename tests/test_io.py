@@ -949,3 +949,36 @@ def test_few_links_of_very_many_nodes_are_refused_in_time(tmp_path: Path) -> Non
             InputError, match="2000000000 nodes, for which this machine has too little memory"
         ):
             read_graph(path)
+
+
+# --- tables in memory
+
+
+@pytest.mark.parametrize("kind", ["pandas", "polars", "arrow"])
+def test_a_table_in_memory_is_read_like_a_file(kind: str, tmp_path: Path) -> None:
+    import pandas
+    import pyarrow
+
+    frame = pl.DataFrame({"when": [3, 1, 2], "source": ["b", "a", "b"], "target": ["a", "c", "c"]})
+    table = {
+        "polars": frame,
+        "pandas": pandas.DataFrame(frame.to_dict(as_series=False)),
+        "arrow": pyarrow.table(frame.to_dict(as_series=False)),
+    }[kind]
+    frame.write_csv(tmp_path / "g.csv")
+    graph, expected = read_graph(table), read_graph(tmp_path / "g.csv")
+    assert graph.names == expected.names
+    assert np.array_equal(graph.edges, expected.edges)
+    other = read_graph(table, ("when", "source"))
+    assert set(other.names) == {"1", "2", "3", "a", "b"}
+    with pytest.raises(InputError, match="no columns from and to; it has when, source, target"):
+        read_graph(table, ("from", "to"))
+
+
+def test_integer_ids_of_a_table_are_in_order() -> None:
+    graph = read_graph(pl.DataFrame({"a": [10, 2], "b": [2, 7]}))
+    assert graph.names == ["2", "7", "10"]
+    with pytest.raises(InputError, match="empty in row 1"):
+        read_graph(pl.DataFrame({"a": ["x", None], "b": ["y", "z"]}))
+    with pytest.raises(InputError, match="negative"):
+        read_graph(pl.DataFrame({"a": [-1], "b": [2]}))

@@ -24,7 +24,7 @@ import scipy  # its parts load when they are used
 from psgnn.errors import InputError
 from psgnn.graph._formats import Edges, as_integers, from_edge_index, from_matrix, number, read_edges
 from psgnn.graph._graph import Adjacency, Graph, IntArray, check_names, to_numpy
-from psgnn.graph._headers import Columns
+from psgnn.graph._headers import Columns, chosen_pair, first_pair, named_pair
 from psgnn.graph._tables import Table, read_table
 from psgnn.kernels._csr import bucket_edges, drop_repeats, transpose
 from psgnn.paths import PathLike, check_file
@@ -83,8 +83,8 @@ def read_graph(
     >>> str(graph.reading)
     '1005 nodes, 16064 edges; symmetrised 8865 reciprocal edges, dropped 642 self-loops, merged 0 duplicates'
 
-    ``source`` is a `Graph`, which is returned, a networkx graph, a SciPy sparse matrix, a PyG ``Data`` (its ``x``,
-    ``y`` and ``node_names`` are kept), or a file, by its suffix: ``.parquet``, ``.npz`` (SciPy sparse, or
+    ``source`` is a `Graph`, which is returned, a pandas, polars or Arrow table of edges, a networkx graph, a SciPy
+    sparse matrix, a PyG ``Data`` (its ``x``, ``y`` and ``node_names`` are kept), or a file, by its suffix: ``.parquet``, ``.npz`` (SciPy sparse, or
     ``edge_index [2, E]`` with or without ``num_nodes``), ``.mtx``, ``.mat``, ``.graphml``, and a text
     edge list under any other. Text, ``.mtx`` and ``.graphml`` may be gzipped.
 
@@ -92,7 +92,7 @@ def read_graph(
     their names. The rows of a matrix are named ``"0"`` to ``"N-1"``, and a graph in memory keeps its order.
     Weights are checked and then ignored, since distances are hops.
 
-    ``columns`` are the two columns of a text or Parquet file that hold the nodes: their names in the header, or
+    ``columns`` are the two columns of a table, text or Parquet file that hold the nodes: their names in the header, or
     their numbers from 1 on. By default they are found by their names, or are the first two.
 
     ``header`` says whether the first line of a text file names its columns. By default that of a ``.csv`` or ``.tsv``
@@ -108,7 +108,7 @@ def read_graph(
     elif header is not None:
         raise InputError(f"header goes with a text file, found {type(source).__name__}; leave it out")
     else:
-        origin, edges = f"the {type(source).__name__}", _from_memory(source)
+        origin, edges = f"the {type(source).__name__}", _from_memory(source, columns)
     adjacency = Adjacency.from_edges(edges.rows, edges.cols, len(edges.names))
     if adjacency.num_edges == 0:
         raise InputError(f"{origin} has no edges between different nodes; at least one is needed")
@@ -136,7 +136,9 @@ def _count(edges: Edges, adjacency: Adjacency) -> Reading:
     )
 
 
-def _from_memory(source: Any) -> Edges:
+def _from_memory(source: Any, columns: Columns | None) -> Edges:
+    if hasattr(source, "columns") and hasattr(source, "shape"):
+        return _from_frame(source, columns)
     if hasattr(source, "edge_index"):
         return _from_data(source)
     if scipy.sparse.issparse(source):
@@ -145,9 +147,32 @@ def _from_memory(source: Any) -> Edges:
     if nx is not None and isinstance(source, nx.Graph):
         return _from_networkx(source)
     raise InputError(
-        f"cannot read a graph from {type(source).__name__}; pass a path, a networkx graph, "
+        f"cannot read a graph from {type(source).__name__}; pass a path, a table, a networkx graph, "
         "a SciPy sparse matrix or a PyG Data"
     )
+
+
+def _from_frame(frame: Any, columns: Columns | None) -> Edges:
+    """A table of pandas, polars or Arrow: one row per edge."""
+    # The columns of an Arrow table are arrays; their names are apart.
+    names = [str(name) for name in (getattr(frame, "column_names", None) or frame.columns)]
+    pair = (chosen_pair(names, columns) if columns else named_pair(names, edges=True)) or first_pair(names)
+    if len(names) < 2 or (columns and chosen_pair(names, columns) is None):
+        asked = f" {columns[0]} and {columns[1]}" if columns else " two"
+        raise InputError(f"the table has no columns{asked}; it has {', '.join(names) or 'none'}")
+    ends = []
+    for i in pair:
+        column = frame.column(i) if hasattr(frame, "column_names") else frame[frame.columns[i]]
+        ends.append(pl.Series(names[i], np.asarray(column).tolist(), strict=False))
+        empty = ends[-1].is_null() | (ends[-1].is_nan() if ends[-1].dtype.is_float() else False)
+        if empty.any():
+            raise InputError(f"the column '{names[i]}' is empty in row {empty.arg_max()}; name both nodes")
+    ids = as_integers(*ends) if all(column.dtype.is_integer() for column in ends) else None
+    if ids is not None and any((column < 0).any() for column in ids):
+        raise InputError("a node id is negative; use integers from 0 up, or names")
+    labels, (rows, cols) = number(*(ids or [column.cast(pl.String) for column in ends]))
+    rest = tuple(name for i, name in enumerate(names) if i not in pair)
+    return Edges(rows, cols, labels, ignored=rest)
 
 
 def _from_networkx(graph: networkx.Graph) -> Edges:
