@@ -84,9 +84,9 @@ def read_graph(
     '1005 nodes, 16064 edges; symmetrised 8865 reciprocal edges, dropped 642 self-loops, merged 0 duplicates'
 
     ``source`` is a `Graph`, which is returned, a pandas, polars or Arrow table of edges, a networkx graph, a SciPy
-    sparse matrix, a PyG ``Data`` (its ``x``, ``y`` and ``node_names`` are kept), or a file, by its suffix: ``.parquet``,
-    ``.npz`` (SciPy sparse, or ``edge_index [2, E]`` with or without ``num_nodes``), ``.mtx``, ``.mat``, ``.graphml``, and a
-    text edge list under any other. Text, ``.mtx`` and ``.graphml`` may be gzipped.
+    sparse matrix, a PyG ``Data`` (its ``x``, ``y`` and ``node_names`` are kept), or a file. The suffix of a file says what
+    it is: ``.parquet``, ``.npz`` (SciPy sparse, or ``edge_index [2, E]`` with or without ``num_nodes``), ``.mtx``,
+    ``.mat``, ``.graphml``, and a text edge list under any other. Text, ``.mtx`` and ``.graphml`` may be gzipped.
 
     Nodes are numbered in ascending order if all ids are integers, otherwise in the sorted order of
     their names. The rows of a matrix are named ``"0"`` to ``"N-1"``, and a graph in memory keeps its order.
