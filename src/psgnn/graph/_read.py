@@ -84,8 +84,8 @@ def read_graph(
     '1005 nodes, 16064 edges; symmetrised 8865 reciprocal edges, dropped 642 self-loops, merged 0 duplicates'
 
     ``source`` is a `Graph`, which is returned, a pandas, polars or Arrow table of edges, a networkx graph, a SciPy
-    sparse matrix, a PyG ``Data`` (its ``x``, ``y`` and ``node_names`` are kept), or a file. The suffix of a file says what
-    it is: ``.parquet``, ``.npz`` (SciPy sparse, or ``edge_index [2, E]`` with or without ``num_nodes``), ``.mtx``,
+    sparse matrix, a PyG ``Data`` (its ``x``, ``y`` and ``node_names`` are kept), or a file, which its suffix says:
+    ``.parquet``, ``.npz`` (SciPy sparse, or ``edge_index [2, E]`` with or without ``num_nodes``), ``.mtx``,
     ``.mat``, ``.graphml``, and a text edge list under any other. Text, ``.mtx`` and ``.graphml`` may be gzipped.
 
     Nodes are numbered in ascending order if all ids are integers, otherwise in the sorted order of
