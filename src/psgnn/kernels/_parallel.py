@@ -48,6 +48,8 @@ def parallel_rows(
     """
     if parts is None:
         parts = num_threads() if steps >= STEPS_WORTH_A_THREAD else 1
+    if parts == 1:
+        return [work(0, num_rows)]
     bounds = np.linspace(0, num_rows, parts + 1).astype(np.int64).tolist()
     return parallel_map(lambda block: work(*block), pairwise(bounds), steps)
 

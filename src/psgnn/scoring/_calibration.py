@@ -95,21 +95,23 @@ def calibrate(scorer: Scorer, missing: float | None = None, *, seed: int = 0) ->
 def _evidence(scorer: Scorer, hidden: IntArray, seed: int) -> tuple[Floats, Floats, Floats]:
     """Scores, labels and weights of pairs: all hidden links, the best other pairs, and a sample of the rest."""
     batch = scorer.batch
-    codes = np.sort(pair_code(np.sort(hidden, axis=0)))
-    ranked, ranked_scores = top_links(scorer, RANKED, seed=seed)
-    ranked_others = ranked_scores[~np.isin(pair_code(np.sort(ranked, axis=0)), codes)]
     pool = NonEdges(batch.ptr, batch.adjacency.edges())
     total = int(pool.sizes.sum())
-    some = pool.unrank(np.sort(distinct_integers(total, min(SAMPLED, total), np.random.default_rng(seed))))
-    some = some[:, ~np.isin(pair_code(some), codes)]
-    sampled = scorer.score(some)
-    bound = ranked_scores.min(initial=np.inf)
-    sampled = sampled[sampled < bound]  # above it all pairs are known
-    rest = max(total - hidden.shape[1] - ranked_others.size, 0)
-    parts = scorer.score(hidden), ranked_others, sampled
-    labels = np.repeat([1.0, 0.0], [hidden.shape[1], ranked_others.size + sampled.size])
-    each = [1.0, 1.0, rest / max(sampled.size, 1)]
-    weights = np.repeat(each, [part.size for part in parts])
+    codes = pair_code(np.sort(hidden, axis=0))
+    if total <= SAMPLED:  # all of them
+        pairs = pool.unrank(np.arange(total))
+        labels = np.isin(pair_code(pairs), codes).astype(np.float64)
+        return scorer.score(pairs).astype(np.float64), labels, np.ones(total)
+    ranked, ranked_scores = top_links(scorer, RANKED, seed=seed)
+    best = ranked_scores[~np.isin(pair_code(np.sort(ranked, axis=0)), codes)]
+    some = pool.unrank(np.sort(distinct_integers(total, SAMPLED, np.random.default_rng(seed))))
+    sampled = scorer.score(some[:, ~np.isin(pair_code(some), codes)])
+    sampled = sampled[sampled < ranked_scores.min()]  # above it all pairs are known
+    rest = max(total - hidden.shape[1] - best.size, 0)
+    parts = scorer.score(hidden), best, sampled
+    sizes = [part.size for part in parts]
+    labels = np.repeat([1.0, 0.0, 0.0], sizes)
+    weights = np.repeat([1.0, 1.0, rest / max(sampled.size, 1)], sizes)
     return np.concatenate(parts).astype(np.float64), labels, weights
 
 
