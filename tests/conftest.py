@@ -21,7 +21,7 @@ from psgnn import cli
 from psgnn.graph._graph import Adjacency
 from psgnn_lab import commands
 
-Run = Callable[..., tuple[int, str, str]]
+Command = Callable[..., tuple[int, str, str]]
 LAB_COMMANDS = [command.name for command in commands.app.registered_commands]
 
 # Tests run side by side, one a core; more threads in each would only wait for one another.
@@ -64,7 +64,7 @@ def _unchanged_log() -> Iterator[None]:
 
 
 @pytest.fixture
-def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> Run:
+def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> Command:
     """Run ``psgnn ARGS``, or ``psgnn-lab ARGS`` for its commands, in an empty folder; exit code, stdout, stderr."""
     monkeypatch.chdir(tmp_path)
 

@@ -12,12 +12,12 @@ import polars as pl
 import pytest
 
 import psgnn
-from conftest import Run
+from conftest import Command
 from psgnn.errors import InputError
 from psgnn.graph import Graph
 from psgnn.kernels._isotonic import pool_adjacent
 from psgnn.scoring import answer, calibrate, evaluate_links, explain, pretrained, similar, top_links
-from psgnn.training import Result, fit
+from psgnn.training import Run, fit
 
 VILLAGE = Path(__file__).parent.parent / "examples" / "village.csv"
 
@@ -28,7 +28,7 @@ def village() -> Graph:
 
 
 @pytest.fixture(scope="module")
-def trained(village: Graph, tmp_path_factory: pytest.TempPathFactory) -> Result:
+def trained(village: Graph, tmp_path_factory: pytest.TempPathFactory) -> Run:
     folder = tmp_path_factory.mktemp("run") / "run"
     task = psgnn.LinkPrediction(village, seed=0)
     fit(psgnn.build_model("psgnn", task, hidden=8, members=1), task, epochs=20, out=folder)
@@ -39,7 +39,7 @@ def trained(village: Graph, tmp_path_factory: pytest.TempPathFactory) -> Result:
 
 
 def test_a_run_predicts_from_all_links_and_is_measured_without_the_held_out_ones(
-    village: Graph, trained: Result
+    village: Graph, trained: Run
 ) -> None:
     task = psgnn.LinkPrediction(village, seed=0)
     assert trained.batch.adjacency.num_edges == village.num_edges
@@ -55,7 +55,7 @@ def test_a_run_predicts_from_all_links_and_is_measured_without_the_held_out_ones
     assert whole.batch.adjacency.num_edges == village.num_edges
 
 
-def test_predictions_are_no_known_links(village: Graph, trained: Result) -> None:
+def test_predictions_are_no_known_links(village: Graph, trained: Run) -> None:
     linked = {frozenset((village.names[u], village.names[v])) for u, v in village.edges.T.tolist()}
     for frame in (trained.predict(top=60), psgnn.predict(village, top=60)):
         found = [frozenset(pair) for pair in frame.select("source", "target").rows()]
@@ -97,7 +97,7 @@ def test_as_many_removed_links_are_found_as_were_expected(dataset: str) -> None:
     assert frame["probability"].sum() == pytest.approx(sum(hits), rel=0.4)
 
 
-def test_a_trained_run_knows_how_sure_it_is(trained: Result) -> None:
+def test_a_trained_run_knows_how_sure_it_is(trained: Run) -> None:
     frame = trained.predict(top=30)
     assert frame["probability"].null_count() == 0
     assert 0 < frame["expected_precision"][-1] < 1
@@ -153,7 +153,7 @@ def test_the_best_partners_of_a_node_are_those_of_all_pairs(village: Graph) -> N
     assert two.height == 14
 
 
-def test_similar_nodes_are_the_nearest_embeddings(village: Graph, trained: Result) -> None:
+def test_similar_nodes_are_the_nearest_embeddings(village: Graph, trained: Run) -> None:
     h = trained.embed()
     apart = np.linalg.norm(h - h[village.names.index("Dina")], axis=1)
     order = [village.names[v] for v in np.argsort(apart, kind="stable") if village.names[v] != "Dina"]
@@ -166,7 +166,7 @@ def test_an_unknown_node_gets_the_nearest_name(village: Graph) -> None:
         psgnn.predict(village, of="Dinna")
 
 
-def test_pairs_are_asked_by_name(village: Graph, trained: Result) -> None:
+def test_pairs_are_asked_by_name(village: Graph, trained: Run) -> None:
     frame = trained.predict(pairs=[("Dina", "Leo"), ("Finn", "Umar")])
     place = {name: v for v, name in enumerate(village.names)}
     expected = trained.score([[place["Dina"], place["Finn"]], [place["Leo"], place["Umar"]]])
@@ -179,7 +179,7 @@ def test_pairs_are_asked_by_name(village: Graph, trained: Result) -> None:
 
 
 @pytest.mark.parametrize("kind", ["weights", "run"])
-def test_contributions_add_up_to_the_score(village: Graph, trained: Result, kind: str) -> None:
+def test_contributions_add_up_to_the_score(village: Graph, trained: Run, kind: str) -> None:
     scorer = trained if kind == "run" else pretrained().on([village])
     found = explain(scorer, "Dina", "Leo")
     assert found["base"] + sum(found["contributions"].values()) == pytest.approx(found["score"], abs=1e-3)
@@ -270,7 +270,7 @@ def test_links_are_evaluated_per_node(village: Graph) -> None:
 # --- the command line
 
 
-def test_commands_answer_in_json_and_in_words(run: Run, tmp_path: Path) -> None:
+def test_commands_answer_in_json_and_in_words(run: Command, tmp_path: Path) -> None:
     code, out, err = run("predict", VILLAGE, "--for", "Dina", "--top", 2, "--why", "--json")
     assert (code, err) == (0, "")
     (first, second) = json.loads(out)["pairs"]
@@ -306,7 +306,7 @@ def test_commands_answer_in_json_and_in_words(run: Run, tmp_path: Path) -> None:
         (("evaluate", VILLAGE, "--links", VILLAGE), "links are in the graph already"),
     ],
 )
-def test_wrong_questions_get_one_line(run: Run, arguments: tuple[str, ...], message: str) -> None:
+def test_wrong_questions_get_one_line(run: Command, arguments: tuple[str, ...], message: str) -> None:
     code, out, err = run(*arguments)
     assert (code, out) == (2, "")
     assert message in err

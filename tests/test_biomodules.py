@@ -10,7 +10,7 @@ import networkx as nx
 import numpy as np
 import pytest
 
-from conftest import Run
+from conftest import Command
 from psgnn.datasets import load_dataset
 from psgnn.datasets._biomodules import BRIDGES, network_graphs, stored_networks
 from psgnn.errors import InputError
@@ -235,7 +235,7 @@ def test_joined_networks_keep_their_wiring() -> None:
         load_dataset("bio-modules", networks=4, join=3)
 
 
-def test_the_command_writes_networks(run: Run, tmp_path: Path) -> None:
+def test_the_command_writes_networks(run: Command, tmp_path: Path) -> None:
     code, out, err = run("biomodules", "-o", "made.npz", "--networks", 2, "--generations", 30, "--seed", 3)
     assert (code, out, err) == (0, "wrote 2 networks to made.npz\n", "")
     with np.load(tmp_path / "made.npz") as stored:
@@ -252,7 +252,7 @@ def test_the_command_writes_networks(run: Run, tmp_path: Path) -> None:
         assert message in err
 
 
-def test_the_command_compares_with_the_package(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_command_compares_with_the_package(run: Command, monkeypatch: pytest.MonkeyPatch) -> None:
     code, out, _ = run("biomodules", "--networks", 2, "--check", "--json")
     assert (code, json.loads(out)) == (0, {"out": "bio-modules.npz", "networks": 2, "equal": True})
     monkeypatch.setattr(biomodules, "simulate", lambda *_, **__: np.zeros((2, 10, 10), np.int8))

@@ -23,16 +23,16 @@ from psgnn.scoring._candidates import nearest_partners, pairs_of, prominent_pair
 from psgnn.scoring._search import top_links
 from psgnn.tasks import LinkPrediction, PairClassification
 from psgnn.training import fit
-from psgnn.training._results import Result
+from psgnn.training._run import Run
 
 
-def trained(graphs: Any, epochs: int = 30, model: str = "psgnn", **options: Any) -> Result:
+def trained(graphs: Any, epochs: int = 30, model: str = "psgnn", **options: Any) -> Run:
     task = LinkPrediction(graphs, seed=0)
     return fit(build_model(model, task, **options), task, epochs=epochs)
 
 
 @pytest.fixture(scope="module")
-def grid() -> Result:
+def grid() -> Run:
     """A set decoder on a graph whose pairs are too many to score them all."""
     return trained(load_dataset("grid", rows=20, cols=20), anchors="log", members=1)
 
@@ -44,7 +44,7 @@ def never_exact(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(candidates, "LEAST_SCORED", 4000)
 
 
-def unlinked(result: Result) -> IntArray:
+def unlinked(result: Run) -> IntArray:
     """All pairs of a graph that are no links, one by one."""
     union = result.view.union
     known = {frozenset(pair) for pair in (*union.adjacency.edges().T.tolist(), *result.hidden.T.tolist())}
@@ -57,7 +57,7 @@ def unlinked(result: Result) -> IntArray:
     return np.array(pairs).T
 
 
-def recall(result: Result, n: int, seed: int = 0) -> float:
+def recall(result: Run, n: int, seed: int = 0) -> float:
     """The share of the found pairs that belong to the true best n; equal scores count alike."""
     pairs, scores = top_links(result, n, seed=seed)
     assert scores.shape == (n,)
@@ -68,7 +68,7 @@ def recall(result: Result, n: int, seed: int = 0) -> float:
 # --- what comes back
 
 
-def check_links(result: Result, pairs: IntArray, scores: Floats) -> None:
+def check_links(result: Run, pairs: IntArray, scores: Floats) -> None:
     assert pairs.dtype == np.int64
     assert (np.diff(scores) <= 0).all()
     np.testing.assert_allclose(result.score(pairs), scores, rtol=1e-4, atol=1e-4)
@@ -88,7 +88,7 @@ def test_all_pairs_of_a_small_graph_are_scored() -> None:
     np.testing.assert_allclose(best, truth[:7], rtol=1e-4, atol=1e-4)
 
 
-def test_links_that_training_hid_are_not_predicted(grid: Result, never_exact: None) -> None:
+def test_links_that_training_hid_are_not_predicted(grid: Run, never_exact: None) -> None:
     assert grid.hidden.shape[1] == 2 * 76  # a tenth for validation, a tenth for the test
     full = load_dataset("grid", rows=20, cols=20)[0].edges
     known = {frozenset(pair) for pair in full.T.tolist()}
@@ -97,7 +97,7 @@ def test_links_that_training_hid_are_not_predicted(grid: Result, never_exact: No
     assert hidden | visible == known
     assert not hidden & visible
     # The model ranks them so high that they would be found.
-    shown = Result(**{**vars(grid), "hidden": np.zeros((2, 0), np.int64)})
+    shown = Run(**{**vars(grid), "hidden": np.zeros((2, 0), np.int64)})
     pairs, _ = top_links(shown, 80)
     assert {frozenset(pair) for pair in pairs.T.tolist()} & hidden
     pairs, scores = top_links(grid, 80)
@@ -125,13 +125,13 @@ def test_a_complete_graph_has_no_missing_links() -> None:
     assert scores.shape == (0,)
 
 
-def test_a_seed_gives_the_same_links_again(grid: Result, never_exact: None) -> None:
+def test_a_seed_gives_the_same_links_again(grid: Run, never_exact: None) -> None:
     first, again = top_links(grid, 50, seed=3), top_links(grid, 50, seed=3)
     assert np.array_equal(first[0], again[0])
     assert np.array_equal(first[1], again[1])
 
 
-def test_the_number_of_links_is_checked(grid: Result) -> None:
+def test_the_number_of_links_is_checked(grid: Run) -> None:
     with pytest.raises(InputError, match="1 or more"):
         top_links(grid, 0)
 
@@ -139,7 +139,7 @@ def test_the_number_of_links_is_checked(grid: Result) -> None:
 # --- how good the search is, and what it costs
 
 
-def test_the_search_finds_the_best_of_a_grid(grid: Result, never_exact: None) -> None:
+def test_the_search_finds_the_best_of_a_grid(grid: Run, never_exact: None) -> None:
     assert recall(grid, 100) >= 0.95
 
 
@@ -160,7 +160,7 @@ def test_the_search_finds_the_best_of_embeddings(
 
 
 def test_the_search_scores_a_small_part_of_the_pairs(
-    grid: Result, never_exact: None, monkeypatch: pytest.MonkeyPatch
+    grid: Run, never_exact: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked = 0
     predict = type(grid.model).predict

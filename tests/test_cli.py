@@ -10,7 +10,7 @@ import networkx as nx
 import numpy as np
 import pytest
 
-from conftest import Run
+from conftest import Command
 
 
 @pytest.fixture
@@ -41,19 +41,19 @@ def test_help_needs_no_torch() -> None:
 
 
 @pytest.mark.parametrize("command", ["datasets", "anchors", "train", "compare", "report"])
-def test_every_command_has_an_example_that_names_it(run: Run, command: str) -> None:
+def test_every_command_has_an_example_that_names_it(run: Command, command: str) -> None:
     code, out, err = run(command, "--help")
     assert code == 0
     assert f"Example: psgnn {command}" in " ".join(out.split())
 
 
-def test_version(run: Run) -> None:
+def test_version(run: Command) -> None:
     import psgnn
 
     assert run("--version") == (0, f"psgnn {psgnn.__version__}\n", "")
 
 
-def test_datasets_lists_every_dataset(run: Run) -> None:
+def test_datasets_lists_every_dataset(run: Command) -> None:
     from psgnn.datasets import dataset_names
 
     code, out, err = run("datasets", "--json")
@@ -64,7 +64,7 @@ def test_datasets_lists_every_dataset(run: Run) -> None:
     assert all(name in table for name in dataset_names())
 
 
-def test_anchors_of_an_own_graph_keep_the_names_of_nodes(run: Run, edges: Path, tmp_path: Path) -> None:
+def test_anchors_of_an_own_graph_keep_the_names_of_nodes(run: Command, edges: Path, tmp_path: Path) -> None:
     code, out, err = run("anchors", edges, "--anchors", 3, "--method", "betweenness", "-o", "anchors.csv")
     assert code == 0
     assert "18 nodes, 59 edges" in err
@@ -74,7 +74,7 @@ def test_anchors_of_an_own_graph_keep_the_names_of_nodes(run: Run, edges: Path, 
     assert {line.split(",")[3] for line in lines[1:]} <= {"n7", "n8", "n9", "n10"}  # the bridge
 
 
-def test_anchors_print_one_json_document(run: Run, edges: Path) -> None:
+def test_anchors_print_one_json_document(run: Command, edges: Path) -> None:
     code, out, err = run("anchors", edges, "--method", "all", "--json")
     assert code == 0
     assert err == ""
@@ -85,13 +85,13 @@ def test_anchors_print_one_json_document(run: Run, edges: Path) -> None:
     assert all(0 <= row["coverage"] <= 1 and len(row["anchors"][0]) == 4 for row in document["rules"])
 
 
-def test_anchors_are_drawn(run: Run, tmp_path: Path) -> None:
+def test_anchors_are_drawn(run: Command, tmp_path: Path) -> None:
     code, out, err = run("anchors", "grid", "--set", "rows=5", "--set", "cols=6", "--plot", "picture.png")
     assert code == 0
     assert (tmp_path / "picture.png").read_bytes().startswith(b"\x89PNG")
 
 
-def test_compare_prints_every_rule_with_its_spread(run: Run) -> None:
+def test_compare_prints_every_rule_with_its_spread(run: Command) -> None:
     from psgnn.scoring import HEURISTICS
 
     arguments = ("compare", "communities", "--set", "communities=6", "--set", "size=6", "--task", "pair")
@@ -109,7 +109,7 @@ def test_compare_prints_every_rule_with_its_spread(run: Run) -> None:
     assert len(best["ap"]) == 2
 
 
-def test_compare_takes_labels_from_a_file(run: Run, edges: Path, tmp_path: Path) -> None:
+def test_compare_takes_labels_from_a_file(run: Command, edges: Path, tmp_path: Path) -> None:
     labels = tmp_path / "labels.csv"
     labels.write_text("node,label\n" + "".join(f"n{v},{'left' if v < 9 else 'right'}\n" for v in range(18)))
     code, out, err = run("compare", edges, "--task", "pair", "--labels", labels, "--models", "none", "--json")
@@ -118,7 +118,7 @@ def test_compare_takes_labels_from_a_file(run: Run, edges: Path, tmp_path: Path)
     assert rows["spectral-cosine"] > 0.9
 
 
-def test_compare_puts_models_and_rules_in_one_table(run: Run, edges: Path) -> None:
+def test_compare_puts_models_and_rules_in_one_table(run: Command, edges: Path) -> None:
     from psgnn.models import MODELS
     from psgnn.scoring import HEURISTICS
 
@@ -128,7 +128,7 @@ def test_compare_puts_models_and_rules_in_one_table(run: Run, edges: Path) -> No
     assert kinds == dict.fromkeys(MODELS, "model") | dict.fromkeys(HEURISTICS, "rule")
 
 
-def test_compare_takes_peers_negatives_and_a_first_seed(run: Run, edges: Path) -> None:
+def test_compare_takes_peers_negatives_and_a_first_seed(run: Command, edges: Path) -> None:
     arguments = ("compare", edges, "--models", "none", "--peers", "boosting", "--negatives", "degree")
     code, out, err = run(*arguments, "--seeds", 1, "--first-seed", 7, "--json")
     assert code == 0, err
@@ -144,7 +144,7 @@ def test_compare_takes_peers_negatives_and_a_first_seed(run: Run, edges: Path) -
     assert all(column in out for column in ("AUC", "average precision", "MRR", "Hits@20"))
 
 
-def test_compare_ablates(run: Run, edges: Path) -> None:
+def test_compare_ablates(run: Command, edges: Path) -> None:
     from psgnn.models._presets import ABLATIONS
 
     code, out, err = run("compare", edges, "--ablate", "--seeds", 1, "--epochs", 2, "--json")
@@ -153,7 +153,7 @@ def test_compare_ablates(run: Run, edges: Path) -> None:
 
 
 @pytest.mark.parametrize("decoder", ["set", "dot", "distance"])
-def test_train_takes_a_decoder(run: Run, edges: Path, decoder: str) -> None:
+def test_train_takes_a_decoder(run: Command, edges: Path, decoder: str) -> None:
     arguments = ("train", edges, "--epochs", 2, "--decoder", decoder, "--negatives", "distance")
     code, out, err = run(*arguments, "--json")
     assert code == 0, err
@@ -198,7 +198,7 @@ def experiments(tmp_path: Path) -> Path:
     return folder
 
 
-def test_reproduce_makes_what_is_missing_and_its_tables(run: Run, experiments: Path) -> None:
+def test_reproduce_makes_what_is_missing_and_its_tables(run: Command, experiments: Path) -> None:
     code, out, err = run("reproduce", "--list")
     assert code == 0
     assert "A small experiment" in out
@@ -232,7 +232,7 @@ def test_reproduce_makes_what_is_missing_and_its_tables(run: Run, experiments: P
     assert "[pagerank](records/grid-link/pagerank.json)" in out
 
 
-def test_train_writes_a_run_that_loads(run: Run, edges: Path, tmp_path: Path) -> None:
+def test_train_writes_a_run_that_loads(run: Command, edges: Path, tmp_path: Path) -> None:
     import psgnn
 
     arguments = ("train", edges, "--epochs", 20, "--anchors", 3, "--option", "hidden=16", "--out", "my-run")
@@ -251,7 +251,7 @@ def test_train_writes_a_run_that_loads(run: Run, edges: Path, tmp_path: Path) ->
     assert err == ""
 
 
-def test_train_looks_at_the_folder_before_the_graph(run: Run, edges: Path, tmp_path: Path) -> None:
+def test_train_looks_at_the_folder_before_the_graph(run: Command, edges: Path, tmp_path: Path) -> None:
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "precious.txt").write_text("mine")
     assert run("train", edges, "--model", "gcn", "--epochs", 2, "--out", "my-run")[0] == 0
@@ -266,7 +266,7 @@ def test_train_looks_at_the_folder_before_the_graph(run: Run, edges: Path, tmp_p
     check_failure(run(*missing, "my-run", "--force"), tmp_path, there, "missing.csv")
 
 
-def test_the_square_of_the_logarithm_is_an_option(run: Run, edges: Path, tmp_path: Path) -> None:
+def test_the_square_of_the_logarithm_is_an_option(run: Command, edges: Path, tmp_path: Path) -> None:
     import psgnn
 
     code, out, _ = run("anchors", edges, "--anchors", "log^2", "--json")
@@ -295,7 +295,7 @@ def test_the_square_of_the_logarithm_is_an_option(run: Run, edges: Path, tmp_pat
 
 
 def test_an_interrupted_training_says_how_to_go_on(
-    run: Run, edges: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    run: Command, edges: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     import psgnn.training._fit as training
 
@@ -340,7 +340,7 @@ BAD_FILES: dict[str, tuple[str, str, str]] = {
 
 
 @pytest.mark.parametrize("case", BAD_FILES)
-def test_bad_files_get_one_line(run: Run, tmp_path: Path, case: str) -> None:
+def test_bad_files_get_one_line(run: Command, tmp_path: Path, case: str) -> None:
     name, text, message = BAD_FILES[case]
     write(tmp_path / name, text)
     check_failure(run("compare", name), tmp_path, {name}, message)
@@ -419,25 +419,25 @@ def check_failure(result: tuple[int, str, str], folder: Path, files: set[str], m
     ],
 )
 def test_bad_options_get_one_line(
-    run: Run, edges: Path, tmp_path: Path, arguments: tuple[str, ...], message: str
+    run: Command, edges: Path, tmp_path: Path, arguments: tuple[str, ...], message: str
 ) -> None:
     before = edges.read_bytes()
     check_failure(run(*arguments), tmp_path, {"edges.csv"}, message)
     assert edges.read_bytes() == before
 
 
-def test_one_class_only_gets_one_line(run: Run, edges: Path, tmp_path: Path) -> None:
+def test_one_class_only_gets_one_line(run: Command, edges: Path, tmp_path: Path) -> None:
     write(tmp_path / "labels.csv", "node,label\n" + "".join(f"n{v},same\n" for v in range(18)))
     result = run("compare", edges, "--task", "pair", "--labels", "labels.csv")
     check_failure(result, tmp_path, {"edges.csv", "labels.csv"}, "label a second class")
 
 
-def test_a_complete_graph_gets_one_line(run: Run, tmp_path: Path) -> None:
+def test_a_complete_graph_gets_one_line(run: Command, tmp_path: Path) -> None:
     write(tmp_path / "full.csv", "".join(f"{u},{v}\n" for u, v in nx.complete_graph(6).edges))
     check_failure(run("compare", "full.csv"), tmp_path, {"full.csv"}, "0 unlinked pairs")
 
 
-def test_force_replaces_an_output(run: Run, edges: Path, tmp_path: Path) -> None:
+def test_force_replaces_an_output(run: Command, edges: Path, tmp_path: Path) -> None:
     write(tmp_path / "anchors.csv", "old")
     code, _, _ = run("anchors", edges, "-o", "anchors.csv", "--force")
     assert code == 0
@@ -445,7 +445,7 @@ def test_force_replaces_an_output(run: Run, edges: Path, tmp_path: Path) -> None
 
 
 def test_ctrl_c_is_one_line_and_leaves_nothing(
-    run: Run, edges: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    run: Command, edges: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def interrupted(*args: object, **kwargs: object) -> None:
         raise KeyboardInterrupt

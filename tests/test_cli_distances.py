@@ -7,10 +7,10 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from conftest import Run
+from conftest import Command
 
 
-def test_hops_to_anchors_by_name(run: Run) -> None:
+def test_hops_to_anchors_by_name(run: Command) -> None:
     Path("g.csv").write_text("a,b\nb,c\nd,e\n")
     Path("anchors.txt").write_text("a\ne\n")
     assert run("distances", "g.csv", "--anchor-file", "anchors.txt", "--out", "hops.csv")[0] == 0
@@ -36,7 +36,7 @@ def test_hops_to_anchors_by_name(run: Run) -> None:
         (("--engine", "spark", "--spark", "memory"), "--spark takes KEY=VALUE"),
     ],
 )
-def test_what_is_refused(run: Run, arguments: tuple[str, ...], message: str) -> None:
+def test_what_is_refused(run: Command, arguments: tuple[str, ...], message: str) -> None:
     Path("g.csv").write_text("a,b\nb,c\n")
     Path("empty.txt").write_text("\n")
     Path("strange.txt").write_text("a\nz\n")

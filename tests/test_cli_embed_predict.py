@@ -22,7 +22,7 @@ import torch
 from safetensors.torch import load_file, save_file
 
 import psgnn
-from conftest import Run
+from conftest import Command
 
 
 def barbell() -> nx.Graph:
@@ -60,7 +60,7 @@ def check_failure(result: tuple[int, str, str], message: str) -> None:
 # --- embed
 
 
-def test_embed_writes_every_node_by_name(run: Run, my_run: Path, tmp_path: Path) -> None:
+def test_embed_writes_every_node_by_name(run: Command, my_run: Path, tmp_path: Path) -> None:
     h = psgnn.load(my_run).embed()
     code, out, err = run("embed", "run", "-o", "h.parquet")
     assert (code, err) == (0, "")
@@ -77,7 +77,7 @@ def test_embed_writes_every_node_by_name(run: Run, my_run: Path, tmp_path: Path)
         assert (arrays["embeddings"] == h).all()
 
 
-def test_embed_takes_another_graph(run: Run, my_run: Path, tmp_path: Path) -> None:
+def test_embed_takes_another_graph(run: Command, my_run: Path, tmp_path: Path) -> None:
     (tmp_path / "other.csv").write_text("".join(f"x{u},x{v}\n" for u, v in nx.cycle_graph(11).edges))
     code, out, err = run("embed", "run", "--graph", "other.csv", "-o", "h.csv")
     assert code == 0
@@ -88,7 +88,7 @@ def test_embed_takes_another_graph(run: Run, my_run: Path, tmp_path: Path) -> No
     assert frame.drop("node").to_numpy() == pytest.approx(expected, rel=1e-5)
 
 
-def test_graphs_keep_their_numbers_where_some_were_left_out(run: Run, tmp_path: Path) -> None:
+def test_graphs_keep_their_numbers_where_some_were_left_out(run: Command, tmp_path: Path) -> None:
     """The first graph has too few links to be split, so nothing is known of it."""
     graphs = [psgnn.read_graph(graph) for graph in (nx.path_graph(2), barbell(), nx.path_graph(3), barbell())]
     train(tmp_path / "run", graphs, anchors=2, hidden=8)
@@ -108,7 +108,7 @@ def test_graphs_keep_their_numbers_where_some_were_left_out(run: Run, tmp_path: 
     check_failure(run("embed", "run", "-o", "x.csv"), "the record has no numbers of the graphs")
 
 
-def test_embed_of_several_graphs_says_which(run: Run, tmp_path: Path) -> None:
+def test_embed_of_several_graphs_says_which(run: Command, tmp_path: Path) -> None:
     graphs = [psgnn.read_graph(nx.relabel_nodes(barbell(), str)) for _ in range(2)]
     train(tmp_path / "two", graphs, "gcn")
     code, out, err = run("embed", "two", "-o", "h.csv")
@@ -128,7 +128,7 @@ def test_embed_of_several_graphs_says_which(run: Run, tmp_path: Path) -> None:
 # --- predict
 
 
-def test_predict_scores_the_pairs_of_a_file_in_its_order(run: Run, my_run: Path, tmp_path: Path) -> None:
+def test_predict_scores_the_pairs_of_a_file_in_its_order(run: Command, my_run: Path, tmp_path: Path) -> None:
     (tmp_path / "pairs.tsv").write_text("target\tsource\nn3\tn12\n# a comment\nn1\tn2\nn9\tn8\n")
     code, out, err = run("predict", "run", "--pairs", "pairs.tsv", "-o", "scores.parquet")
     assert (code, out, err) == (0, "3 pairs are in scores.parquet\n", "")
@@ -144,7 +144,7 @@ def test_predict_scores_the_pairs_of_a_file_in_its_order(run: Run, my_run: Path,
     assert [pair["score"] for pair in json.loads(out)["pairs"]] == pytest.approx(frame["score"].to_list())
 
 
-def test_predict_finds_missing_links(run: Run, my_run: Path) -> None:
+def test_predict_finds_missing_links(run: Command, my_run: Path) -> None:
     code, out, err = run("predict", "run", "--top", 40, "--json")
     assert (code, err) == (0, "")
     found = json.loads(out)["pairs"]
@@ -160,7 +160,7 @@ def test_predict_finds_missing_links(run: Run, my_run: Path) -> None:
     assert out.count("n") > 40
 
 
-def test_predict_on_another_graph_predicts_its_links(run: Run, my_run: Path, tmp_path: Path) -> None:
+def test_predict_on_another_graph_predicts_its_links(run: Command, my_run: Path, tmp_path: Path) -> None:
     (tmp_path / "other.csv").write_text("".join(f"x{u},x{v}\n" for u, v in nx.cycle_graph(11).edges))
     code, out, err = run("predict", "run", "--graph", "other.csv", "--top", 100, "--json")
     assert code == 0
@@ -177,7 +177,7 @@ BAD_PAIRS = {
 
 
 @pytest.mark.parametrize("case", BAD_PAIRS)
-def test_bad_pairs_get_one_line(run: Run, my_run: Path, tmp_path: Path, case: str) -> None:
+def test_bad_pairs_get_one_line(run: Command, my_run: Path, tmp_path: Path, case: str) -> None:
     text, message = BAD_PAIRS[case]
     (tmp_path / "pairs.csv").write_text(text)
     check_failure(run("predict", "run", "--pairs", "pairs.csv", "-o", "out.csv"), message)
@@ -210,7 +210,7 @@ def test_bad_pairs_get_one_line(run: Run, my_run: Path, tmp_path: Path, case: st
     ],
 )
 def test_bad_options_get_one_line(
-    run: Run, my_run: Path, tmp_path: Path, arguments: tuple[str, ...], message: str
+    run: Command, my_run: Path, tmp_path: Path, arguments: tuple[str, ...], message: str
 ) -> None:
     (tmp_path / "old.csv").write_text("old")
     (tmp_path / "empty").mkdir()
@@ -219,7 +219,7 @@ def test_bad_options_get_one_line(
     assert {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()} == before
 
 
-def test_force_replaces_what_is_there(run: Run, my_run: Path, tmp_path: Path) -> None:
+def test_force_replaces_what_is_there(run: Command, my_run: Path, tmp_path: Path) -> None:
     (tmp_path / "old.csv").write_text("old")
     assert run("predict", "run", "--top", 3, "-o", "old.csv", "--force")[0] == 0
     assert (
@@ -228,7 +228,7 @@ def test_force_replaces_what_is_there(run: Run, my_run: Path, tmp_path: Path) ->
 
 
 def test_interrupted_predictions_leave_nothing(
-    run: Run, my_run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    run: Command, my_run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def interrupted(*args: object, **kwargs: object) -> None:
         raise KeyboardInterrupt
@@ -241,7 +241,7 @@ def test_interrupted_predictions_leave_nothing(
 # --- pair tasks with labels from a file
 
 
-def test_labels_come_from_a_file_and_may_be_missing(run: Run, tmp_path: Path) -> None:
+def test_labels_come_from_a_file_and_may_be_missing(run: Command, tmp_path: Path) -> None:
     graph = nx.connected_caveman_graph(6, 8)
     (tmp_path / "edges.csv").write_text("".join(f"n{u},n{v}\n" for u, v in graph.edges))
     labels = "".join(f"n{v},{('red', 'green', 'blue')[v // 8 % 3]}\n" for v in range(40))  # eight are unknown
@@ -260,7 +260,7 @@ def test_labels_come_from_a_file_and_may_be_missing(run: Run, tmp_path: Path) ->
 # --- bench
 
 
-def test_bench_measures_and_compares(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_bench_measures_and_compares(run: Command, monkeypatch: pytest.MonkeyPatch) -> None:
     import psgnn_lab.bench as bench
 
     measure = bench.quick_benchmark
@@ -280,7 +280,7 @@ def test_bench_measures_and_compares(run: Run, monkeypatch: pytest.MonkeyPatch) 
     assert all(row["peer"] in out for row in document["rows"])
 
 
-def test_bench_does_not_trust_its_peers(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_bench_does_not_trust_its_peers(run: Command, monkeypatch: pytest.MonkeyPatch) -> None:
     import psgnn_lab.bench as bench
 
     monkeypatch.setattr(bench, "scipy_dijkstra", lambda graph: lambda sources: np.zeros((9, sources.size)))
@@ -336,7 +336,7 @@ def test_completion_knows_the_commands(tmp_path: Path) -> None:
         "psgnn-lab reproduce",
     ],
 )
-def test_every_command_has_an_example_that_names_it(run: Run, command: str) -> None:
+def test_every_command_has_an_example_that_names_it(run: Command, command: str) -> None:
     code, out, err = run(command.split()[1], "--help")
     assert code == 0
     assert f"Example: {command}" in " ".join(out.split())
@@ -358,7 +358,7 @@ def test_ctrl_c_is_one_line(my_run: Path, tmp_path: Path) -> None:
     assert not (tmp_path / "p.csv").exists()
 
 
-def test_names_cannot_write_to_the_terminal(run: Run, tmp_path: Path) -> None:
+def test_names_cannot_write_to_the_terminal(run: Command, tmp_path: Path) -> None:
     graph = nx.relabel_nodes(barbell(), lambda v: f"\x1b[31m{v}\x07")
     train(tmp_path / "red", [psgnn.read_graph(graph)], "gcn")
     code, out, err = run("predict", "red", "--top", 3)
@@ -551,7 +551,7 @@ HOSTILE: dict[str, tuple[Callable[[Path], None], str]] = {
 
 
 @pytest.mark.parametrize("case", HOSTILE)
-def test_hostile_runs_get_one_line(run: Run, my_run: Path, tmp_path: Path, case: str) -> None:
+def test_hostile_runs_get_one_line(run: Command, my_run: Path, tmp_path: Path, case: str) -> None:
     change, message = HOSTILE[case]
     change(my_run)
     check_failure(run("embed", "run", "-o", "h.csv"), message)
@@ -559,7 +559,7 @@ def test_hostile_runs_get_one_line(run: Run, my_run: Path, tmp_path: Path, case:
     assert {path.name for path in tmp_path.iterdir()} <= {"run", "elsewhere"}
 
 
-def test_an_edge_between_two_graphs_is_refused(run: Run, tmp_path: Path) -> None:
+def test_an_edge_between_two_graphs_is_refused(run: Command, tmp_path: Path) -> None:
     graphs = [psgnn.read_graph(nx.relabel_nodes(barbell(), str)) for _ in range(2)]
     folder = train(tmp_path / "two", graphs, "gcn")
     edit_tensors(folder / "graph.safetensors", lambda tensors: tensors["ptr"].__setitem__(1, 17))
@@ -570,21 +570,23 @@ def test_an_edge_between_two_graphs_is_refused(run: Run, tmp_path: Path) -> None
 @pytest.mark.parametrize(
     "place", [("choice.nodes", 0, 99), ("choice.starts", 1, 10**6), ("choice.starts", 1, -1)]
 )
-def test_hostile_sets_of_anchors_are_refused(run: Run, tmp_path: Path, place: tuple[str, int, int]) -> None:
+def test_hostile_sets_of_anchors_are_refused(
+    run: Command, tmp_path: Path, place: tuple[str, int, int]
+) -> None:
     folder = train(tmp_path / "sets", [psgnn.read_graph(barbell())], "pgnn")
     name, entry, value = place
     tensor("weights", name, put(entry, value))(folder)
     check_failure(run("embed", "sets", "-o", "h.csv"), "no anchors of the graph")
 
 
-def test_what_else_lies_in_a_run_is_never_opened(run: Run, my_run: Path, tmp_path: Path) -> None:
+def test_what_else_lies_in_a_run_is_never_opened(run: Command, my_run: Path, tmp_path: Path) -> None:
     for name in ("model.pkl", "model.pt", "graph.pkl", "state.safetensors", "conftest.py", "psgnn.py"):
         (my_run / name).write_bytes(pickle.dumps(Bomb()))
     assert run("embed", "run", "-o", "h.csv")[0] == 0
     assert {path.name for path in tmp_path.iterdir()} == {"run", "h.csv"}
 
 
-def test_paths_in_the_record_and_in_names_lead_nowhere(run: Run, my_run: Path, tmp_path: Path) -> None:
+def test_paths_in_the_record_and_in_names_lead_nowhere(run: Command, my_run: Path, tmp_path: Path) -> None:
     def rename(parts: list[list[Any]]) -> None:
         parts[0][0] = "../../escaped"
 
@@ -603,7 +605,7 @@ def test_paths_in_the_record_and_in_names_lead_nowhere(run: Run, my_run: Path, t
 # --- compare
 
 
-def test_compare_writes_its_table(run: Run, tmp_path: Path) -> None:
+def test_compare_writes_its_table(run: Command, tmp_path: Path) -> None:
     (tmp_path / "edges.csv").write_text("".join(f"n{u},n{v}\n" for u, v in barbell().edges))
     arguments = ("compare", "edges.csv", "--models", "none", "--seeds", 1, "-o", "table.csv")
     code, out, err = run(*arguments, "--json")

@@ -10,7 +10,7 @@ import networkx as nx
 import numpy as np
 import pytest
 
-from conftest import Run, adjacency_of
+from conftest import Command, adjacency_of
 from psgnn import Graph
 from psgnn.errors import InputError
 from psgnn.models import MODELS, build_model
@@ -197,7 +197,7 @@ def test_ablate_compares_psgnn_with_its_parts_left_out(
     assert {row["name"] for row in rows} == {"psgnn", "without roles"}
 
 
-def test_ctrl_c_shows_what_was_measured(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_ctrl_c_shows_what_was_measured(run: Command, monkeypatch: pytest.MonkeyPatch) -> None:
     comparing = importlib.import_module(
         "psgnn.training._compare"
     )  # psgnn.training._compare is the function, too

@@ -18,7 +18,7 @@ from psgnn.models import TensorView, build_model, view_of
 from psgnn.models._boosted import Evidence, LearnedPicker
 from psgnn.models._config import LEARNED_PICKERS
 from psgnn.tasks import LinkPrediction, PairClassification
-from psgnn.training import Result, fit
+from psgnn.training import Run, fit
 
 CAVES = nx.connected_caveman_graph(4, 6)
 RANDOM = nx.gnp_random_graph(20, 0.2, seed=4)
@@ -152,7 +152,7 @@ def tasks() -> list[LinkPrediction | PairClassification]:
     return [LinkPrediction(data), PairClassification(data)]
 
 
-def train(task: LinkPrediction | PairClassification, **options: Any) -> Result:
+def train(task: LinkPrediction | PairClassification, **options: Any) -> Run:
     return fit(build_model("psgnn", task, hidden=8, eval_every=2, **options), task, epochs=4)
 
 

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from sklearn.metrics import average_precision_score, roc_auc_score
 
 from psgnn.errors import InputError
-from psgnn.tasks import Split
+from psgnn.tasks import LabelledPairs
 from psgnn.tasks._metrics import (
     METRICS,
     auc_standard_error,
@@ -69,7 +69,7 @@ def test_ties_count_half():
 
 def test_evaluate_tells_the_mean_over_graphs_from_the_pooled_auc():
     # Each graph is ranked perfectly, but the scores of graph 1 are far above those of graph 0.
-    split = Split(
+    split = LabelledPairs(
         pairs=np.zeros((2, 4), np.int64),
         labels=np.array([1, 1, 0, 0], np.float32),
         graph_ids=np.array([0, 1, 0, 1]),
@@ -93,7 +93,7 @@ def test_evaluate_tells_the_mean_over_graphs_from_the_pooled_auc():
 def test_evaluate_is_each_metric_by_itself(rows, k):
     labels, scores, groups = columns(rows)
     assume(labels.any() and not labels.all())
-    split = Split(np.zeros((2, len(rows)), np.int64), labels.astype(np.float32), groups)
+    split = LabelledPairs(np.zeros((2, len(rows)), np.int64), labels.astype(np.float32), groups)
     if any(0 < labels[groups == g].mean() < 1 for g in groups):
         assert list(evaluate(split, scores)) == list(METRICS)
     above, below = scores[labels], scores[~labels]
@@ -108,7 +108,7 @@ def test_evaluate_is_each_metric_by_itself(rows, k):
 
 
 def test_only_the_metrics_asked_for_are_computed():
-    all_positive = Split(np.zeros((2, 2), np.int64), np.ones(2, np.float32), np.zeros(2, np.int64))
+    all_positive = LabelledPairs(np.zeros((2, 2), np.int64), np.ones(2, np.float32), np.zeros(2, np.int64))
     assert evaluate(all_positive, [0.1, 0.2], ["ap"]) == {"ap": 1.0}
     with pytest.raises(InputError, match="AUC needs positives and negatives"):
         evaluate(all_positive, [0.1, 0.2], ["auc"])

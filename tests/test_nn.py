@@ -16,7 +16,7 @@ from psgnn.models import (
     PRESETS,
     AnchorEncoder,
     AnchorLayer,
-    Choice,
+    AnchorSet,
     ConvEncoder,
     KSubset,
     RandomSets,
@@ -146,7 +146,7 @@ def test_blocks_on_many_threads_give_the_same(monkeypatch: pytest.MonkeyPatch) -
 # --- the layer against the paper's loops
 
 
-def naive_layer(layer: AnchorLayer, h: torch.Tensor, view: TensorView, choice: Choice) -> torch.Tensor:
+def naive_layer(layer: AnchorLayer, h: torch.Tensor, view: TensorView, choice: AnchorSet) -> torch.Tensor:
     """Algorithm 1, part 2, node by node and anchor by anchor."""
     hops = view.oracle.hops(choice.nodes.numpy())
     rows = []
@@ -192,7 +192,7 @@ def test_layer_equals_the_naive_loops(last: bool, options: dict[str, Any]) -> No
     torch.manual_seed(1)
     view = three_views()
     choice = RulePicker("random", "log", seed=5)(view)
-    choice = Choice(choice.nodes, choice.weight * torch.rand_like(choice.weight))
+    choice = AnchorSet(choice.nodes, choice.weight * torch.rand_like(choice.weight))
     layer = AnchorLayer(6, 8, last=last, **options)
     h = torch.randn(view.union.num_nodes, 6)
     assert torch.allclose(layer(h, choice.measure(view)), naive_layer(layer, h, view, choice), atol=1e-5)
@@ -233,7 +233,7 @@ def test_message_passing_cannot_tell_symmetric_nodes_apart_but_anchors_can() -> 
     layer = AnchorLayer(1, 16, last=False)
 
     def pooled(*anchors: int) -> torch.Tensor:
-        return layer(view.x, Choice.plain(np.array([anchors])).measure(view))
+        return layer(view.x, AnchorSet.plain(np.array([anchors])).measure(view))
 
     symmetric, asymmetric = pooled(1, 5), pooled(1, 4)
     assert torch.allclose(symmetric, symmetric[mirror], atol=1e-6)
@@ -249,8 +249,8 @@ def test_relabelling_the_nodes_relabels_the_embeddings() -> None:
     moved.add_edges_from((order[u], order[v]) for u, v in graph.edges)
     encoder = AnchorEncoder(1, 16, 3, anchor="add", center=True).eval()
     anchors = np.array([[2, 5, 11]])
-    here = encoder(view_of([data_of(graph)]), Choice.plain(anchors))
-    there = encoder(view_of([data_of(moved)]), Choice.plain(order[anchors]))
+    here = encoder(view_of([data_of(graph)]), AnchorSet.plain(anchors))
+    there = encoder(view_of([data_of(moved)]), AnchorSet.plain(order[anchors]))
     assert torch.allclose(here, there[order], atol=1e-5)
 
 
@@ -266,7 +266,7 @@ def test_a_batch_of_graphs_equals_the_graphs_one_by_one(options: dict[str, Any])
     for g, shape in enumerate(SHAPES):
         alone = view_of([data_of(shape)])
         own = [[v - int(view.union.ptr[g]) for v in choice.nodes[g].tolist() if v >= 0]]
-        embedded = encoder(alone, Choice.plain(np.array(own)))
+        embedded = encoder(alone, AnchorSet.plain(np.array(own)))
         part = together[view.union.ptr[g] : view.union.ptr[g + 1]]
         assert torch.allclose(part[:, : len(own[0])], embedded, atol=1e-5)
         assert (part[:, len(own[0]) :] == 0).all()

@@ -19,7 +19,7 @@ from psgnn.console import html_table, shortened
 from psgnn.errors import InputError
 from psgnn.report import plot
 from psgnn.tasks import Task
-from psgnn.training import Result
+from psgnn.training import Run
 
 HOSTILE = '<script>alert("x")</script>&amp;<img src=x onerror=alert(1)>'
 ALLOWED = {"table", "caption", "thead", "tbody", "tr", "th", "td", "p"}
@@ -49,14 +49,14 @@ class Page(HTMLParser):
 
 
 @pytest.fixture(scope="module")
-def trained() -> tuple[Task, Result]:
+def trained() -> tuple[Task, Run]:
     edges = np.array(nx.connected_caveman_graph(8, 6).edges).T
     graph = psgnn.Graph.from_edges(edges, names=[f"{HOSTILE}{v}" for v in range(48)])
     task = psgnn.LinkPrediction(graph, seed=0)
     return task, psgnn.fit(psgnn.build_model("psgnn", task), task, epochs=20)
 
 
-def test_a_result_shows_its_metrics_and_anchors(trained: tuple[Task, Result]) -> None:
+def test_a_result_shows_its_metrics_and_anchors(trained: tuple[Task, Run]) -> None:
     _, result = trained
     page = Page(result._repr_html_())
     assert set(page.tags) <= ALLOWED
@@ -80,7 +80,7 @@ def test_models_with_sets_or_without_anchors_are_shown_too(model: str, told: str
     assert (told in html) if told else ("anchors:" not in html)
 
 
-def test_a_result_on_other_graphs_has_no_metrics(trained: tuple[Task, Result]) -> None:
+def test_a_result_on_other_graphs_has_no_metrics(trained: tuple[Task, Run]) -> None:
     _, result = trained
     measured = result.test["auc"]
     elsewhere = result.on([data_of(nx.connected_caveman_graph(5, 7))])
@@ -149,7 +149,7 @@ def test_long_lists_are_shortened() -> None:
 # --- figures
 
 
-def test_history_has_the_loss_and_the_auc_of_every_validation(trained: tuple[Task, Result]) -> None:
+def test_history_has_the_loss_and_the_auc_of_every_validation(trained: tuple[Task, Run]) -> None:
     _, result = trained
     figure = plot.plot_history(result)
     assert isinstance(figure, Figure)
@@ -195,7 +195,7 @@ def test_maps_refuse_what_does_not_fit() -> None:
         plot.plot_embedding(np.ones((3, 2)), [0, 1])
 
 
-def test_score_histograms_count_every_pair(trained: tuple[Task, Result]) -> None:
+def test_score_histograms_count_every_pair(trained: tuple[Task, Run]) -> None:
     task, result = trained
     figure = plot.plot_scores(result, task.test)
     (axes,) = figure.axes
@@ -206,7 +206,7 @@ def test_score_histograms_count_every_pair(trained: tuple[Task, Result]) -> None
     assert labels == [f"not linked ({counts[0]:.0f})", f"linked ({counts[1]:.0f})"]
 
 
-def test_a_notebook_shows_a_figure_without_pyplot(trained: tuple[Task, Result]) -> None:
+def test_a_notebook_shows_a_figure_without_pyplot(trained: tuple[Task, Run]) -> None:
     data = data_of(nx.path_graph(6))
     for figure in (plot.plot_history(trained[1]), plot.plot_anchors(data, {"ends": [0, 5]})):
         assert figure._repr_png_().startswith(b"\x89PNG")

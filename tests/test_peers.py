@@ -22,7 +22,7 @@ from conftest import adjacency_of, data_of
 from psgnn import Graph
 from psgnn.errors import InputError, MissingExtraError
 from psgnn.positions import Positions
-from psgnn.tasks import LinkPrediction, PairClassification, Split, Task
+from psgnn.tasks import LabelledPairs, LinkPrediction, PairClassification, Task
 from psgnn.tasks._metrics import evaluate
 from psgnn.training import _peers as peers
 from psgnn.training._peers import NODE2VEC_PYTHON, PEERS
@@ -120,7 +120,7 @@ def test_no_peer_looks_at_the_test_split(name: str, kind: str) -> None:
 def test_shuffled_test_labels_change_nothing(name: str) -> None:
     task, other = TASKS["link"](), TASKS["link"]()
     order = np.random.default_rng(1).permutation(task.test.labels.size)
-    other.test = Split(task.test.pairs, task.test.labels[order], task.test.graph_ids)
+    other.test = LabelledPairs(task.test.pairs, task.test.labels[order], task.test.graph_ids)
     assert not np.array_equal(task.test.labels, other.test.labels)
     pairs = task.test.pairs
     assert np.array_equal(PEERS[name](task, 0)(pairs), PEERS[name](other, 0)(pairs))

@@ -16,7 +16,7 @@ import torch
 from safetensors.numpy import load, save
 
 import psgnn
-from conftest import Run, adjacency_of, data_of
+from conftest import Command, adjacency_of, data_of
 from psgnn.anchors._rules import batch_anchors
 from psgnn.datasets._catalog import FAMILY_NAMES
 from psgnn.datasets._families import FAMILIES, GROUPED, HUGEST, LEAST_EDGES, draw, draw_grouped
@@ -24,7 +24,7 @@ from psgnn.datasets._generators import DENSE, LARGEST, MOST_EDGES
 from psgnn.distances._propagation import Floats
 from psgnn.errors import InputError
 from psgnn.graph._graph import GraphBatch, IntArray
-from psgnn.models import ChannelEncoder, Choice, DistanceDecoder, PositionModel, build_model, view_of
+from psgnn.models import AnchorSet, ChannelEncoder, DistanceDecoder, PositionModel, build_model, view_of
 from psgnn.models._config import check_config, make_config
 from psgnn.models._decoders import ContextDecoder
 from psgnn.models._models import model_of
@@ -368,7 +368,7 @@ def test_the_network_embeds_as_torch_does(name: str, graphs: list[psgnn.Graph]) 
     assert isinstance(model.encoder, ChannelEncoder)
     scorer, view = ours.on(graphs), view_of(graphs)
     choice = model.pick(view)
-    assert isinstance(choice, Choice)
+    assert isinstance(choice, AnchorSet)
     assert np.array_equal(scorer.seats[0].positions.nodes, choice.nodes)
     with torch.no_grad():
         expected = model.encoder(view, choice).numpy()
@@ -622,7 +622,7 @@ def test_pair_training_starts_where_the_weights_are(tmp_path: Path) -> None:
 # The command line
 
 
-def test_predict_and_embed_take_a_graph(run: Run) -> None:
+def test_predict_and_embed_take_a_graph(run: Command) -> None:
     code, out, _ = run("predict", VILLAGE, "--top", "5", "--json")
     document = json.loads(out)
     assert code == 0
@@ -649,7 +649,7 @@ def test_predict_and_embed_take_a_graph(run: Run) -> None:
         (("village.csv", "--columns", "1"), "--columns takes two"),
     ],
 )
-def test_predict_says_what_goes_with_what(run: Run, arguments: tuple[str, ...], message: str) -> None:
+def test_predict_says_what_goes_with_what(run: Command, arguments: tuple[str, ...], message: str) -> None:
     Path("village.csv").write_bytes(VILLAGE.read_bytes())
     Path("run").mkdir()
     code, out, err = run("predict", *arguments, "--top", "3")
@@ -657,7 +657,7 @@ def test_predict_says_what_goes_with_what(run: Run, arguments: tuple[str, ...], 
     assert message in err
 
 
-def test_pretrain_command(run: Run) -> None:
+def test_pretrain_command(run: Command) -> None:
     few = ("--graphs", "10", "--steps", "2", "--without", ",".join(f for f in FAMILY_NAMES if f != "tree"))
     code, out, _ = run("pretrain", "--out", "made", *few, "--json")
     assert code == 0
@@ -670,7 +670,7 @@ def test_pretrain_command(run: Run) -> None:
 
 
 def test_weights_are_compared_with_the_shipped_ones(
-    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    run: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     content = (Path(psgnn.__file__).parent / "weights" / "best-link.safetensors").read_bytes()
     (tmp_path / "same").write_bytes(content)

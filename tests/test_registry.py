@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 
 import psgnn.registry
-from conftest import Run, adjacency_of, data_of
+from conftest import Command, adjacency_of, data_of
 from psgnn import LinkPrediction, build_model, fit, load, select_anchors
 from psgnn.anchors import RULES
 from psgnn.errors import InputError
@@ -91,7 +91,9 @@ def ring() -> nx.Graph:
     return nx.cycle_graph(12)
 
 
-def test_a_rule_of_another_package_is_used_by_its_name(install: Install, ring: nx.Graph, run: Run) -> None:
+def test_a_rule_of_another_package_is_used_by_its_name(
+    install: Install, ring: nx.Graph, run: Command
+) -> None:
     install("rules-good", anchors="last", pairs="near")
     assert select_anchors(data_of(ring), "last", 3).tolist() == [9, 10, 11]
     assert AddAnchorDistances(3, method="last")(data_of(ring)).x.shape == (12, 3)
@@ -108,7 +110,7 @@ def test_a_rule_of_another_package_is_used_by_its_name(install: Install, ring: n
 
 
 def test_a_model_trains_with_the_anchors_of_another_package(
-    install: Install, run: Run, tmp_path: Path
+    install: Install, run: Command, tmp_path: Path
 ) -> None:
     install("rules-good", anchors="last")
     arguments = ("train", "grid", "--set", "rows=5", "--set", "cols=5", "--epochs", 2, "--out", "run")
@@ -127,7 +129,7 @@ def test_a_comparison_has_the_rules_of_other_packages(install: Install, ring: nx
 
 
 def test_a_rule_that_breaks_does_not_stop_those_that_work(
-    install: Install, ring: nx.Graph, run: Run, caplog: pytest.LogCaptureFixture
+    install: Install, ring: nx.Graph, run: Command, caplog: pytest.LogCaptureFixture
 ) -> None:
     install("rules-broken", "import no_such_module", anchors="last", pairs="near")
     assert "last" in list(RULES)
@@ -144,7 +146,7 @@ def test_a_rule_that_breaks_does_not_stop_those_that_work(
 
 
 def test_a_rule_that_breaks_is_one_line_when_it_is_asked_for(
-    install: Install, ring: nx.Graph, run: Run, tmp_path: Path
+    install: Install, ring: nx.Graph, run: Command, tmp_path: Path
 ) -> None:
     install("rules-broken", "import no_such_module", anchors="last", pairs="near")
     reason = r"cannot be imported \(ModuleNotFoundError: No module named 'no_such_module'\)"

@@ -41,7 +41,7 @@ from psgnn.training import _runs as runs
 from psgnn.training._compare import Method, measure
 from psgnn.training._folder import HELD_OUT
 from psgnn.training._heldout import part_of, read_held_out, write_held_out
-from psgnn.training._results import Result
+from psgnn.training._run import Run
 from report_runs import HOSTILE_NAMES, hostile_graph, large_summary, train
 
 
@@ -551,7 +551,7 @@ def test_runs_of_one_name_are_told_apart(folder: Path, tmp_path: Path) -> None:
 
 
 def test_result_is_not_changed_by_a_report(folder: Path) -> None:
-    before: Result = psgnn.load(folder)
+    before: Run = psgnn.load(folder)
     scores = before.score(np.array([[0, 1], [9, 10]]))
     summarise([folder], top=3)
     assert np.array_equal(psgnn.load(folder).score(np.array([[0, 1], [9, 10]])), scores)

@@ -21,14 +21,14 @@ import psgnn.training._batches as batches
 import psgnn.training._fit as training
 from conftest import data_of
 from psgnn.graph._graph import GraphBatch
-from psgnn.models import Choice, TensorView, build_model, view_of
+from psgnn.models import AnchorSet, TensorView, build_model, view_of
+from psgnn.models._anchor_sets import channels_of
 from psgnn.models._channels import ChannelEncoder
-from psgnn.models._choices import channels_of
 from psgnn.models._decoders import SetDecoder
 from psgnn.models._presets import ABLATIONS
 from psgnn.positions._measure import Parts
-from psgnn.tasks import LinkPrediction, PairClassification, Split
-from psgnn.training import Result, fit
+from psgnn.tasks import LabelledPairs, LinkPrediction, PairClassification
+from psgnn.training import Run, fit
 
 RANDOM = nx.gnp_random_graph(18, 0.25, seed=3)
 BROKEN = nx.disjoint_union(nx.connected_caveman_graph(3, 4), nx.empty_graph(1))
@@ -42,7 +42,7 @@ def link_task() -> LinkPrediction:
     return LinkPrediction(small_communities())
 
 
-def train(task: psgnn.tasks.Task, epochs: int = 4, out: Path | None = None, **options: Any) -> Result:
+def train(task: psgnn.tasks.Task, epochs: int = 4, out: Path | None = None, **options: Any) -> Run:
     options = {"eval_every": 2, "hidden": 8} | options
     return fit(build_model("psgnn", task, **options), task, epochs=epochs, out=out)
 
@@ -53,21 +53,21 @@ def decoder_of(**options: Any) -> SetDecoder:
     return SetDecoder(Parts(), 8, **(settings | options))
 
 
-def anchors(*rows: list[int]) -> Choice:
+def anchors(*rows: list[int]) -> AnchorSet:
     width = max(map(len, rows))
-    return Choice.plain(np.array([row + [-1] * (width - len(row)) for row in rows]))
+    return AnchorSet.plain(np.array([row + [-1] * (width - len(row)) for row in rows]))
 
 
 def all_pairs(num_nodes: int) -> torch.Tensor:
     return torch.triu_indices(num_nodes, num_nodes, 1)
 
 
-def tensors(split: Split) -> tuple[torch.Tensor, torch.Tensor]:
+def tensors(split: LabelledPairs) -> tuple[torch.Tensor, torch.Tensor]:
     """Pairs and labels for a model."""
     return torch.from_numpy(split.pairs), torch.from_numpy(split.labels)
 
 
-def calibrated(decoder: SetDecoder, view: TensorView, choice: Choice) -> SetDecoder:
+def calibrated(decoder: SetDecoder, view: TensorView, choice: AnchorSet) -> SetDecoder:
     decoder.calibrate(channels_of(view, choice, Parts()), all_pairs(int(view.union.sizes[0])))
     return decoder.eval()
 
@@ -223,7 +223,7 @@ def test_scores_of_a_model_that_can_be_indexed_follow_its_embeddings(decoder: st
 def test_predictions_in_blocks_are_predictions_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     result, pairs = train(link_task(), epochs=2), all_pairs(32)
     whole = result.score(pairs)
-    for module in ("psgnn.models._models", "psgnn.training._results"):
+    for module in ("psgnn.models._models", "psgnn.training._run"):
         monkeypatch.setattr(f"{module}.PAIR_BLOCK", 37)
     np.testing.assert_allclose(result.score(pairs), whole, rtol=1.3e-6, atol=1e-5)
 

@@ -20,7 +20,7 @@ from psgnn.errors import InputError
 from psgnn.models import MODELS, PRESETS, build_model
 from psgnn.tasks import LinkPrediction, PairClassification, Task
 from psgnn.tasks._metrics import auc_standard_error
-from psgnn.training import Result, fit, load
+from psgnn.training import Run, fit, load
 
 
 def communities(groups: int = 6, size: int = 6) -> Data:
@@ -34,13 +34,13 @@ def link_task(seed: int = 0) -> LinkPrediction:
     return LinkPrediction(communities(), seed=seed)
 
 
-def train(task: Task | None = None, name: str = "psgnn", epochs: int = 20, **options: Any) -> Result:
+def train(task: Task | None = None, name: str = "psgnn", epochs: int = 20, **options: Any) -> Run:
     task = link_task() if task is None else task
     out = options.pop("out", None)
     return fit(build_model(name, task, **options), task, epochs=epochs, out=out)
 
 
-def same(a: Result, b: Result) -> None:
+def same(a: Run, b: Run) -> None:
     assert a.test == b.test
     assert a.val == b.val
     assert a.history == b.history

@@ -22,7 +22,7 @@ from output import publish
 from psgnn.errors import PsgnnError
 from psgnn.graph._sampling import NonEdges
 from psgnn.scoring import _search as candidates
-from psgnn.training._results import Result
+from psgnn.training._run import Run
 
 EPOCHS, SEED = 200, 0
 BLOCK = 200_000
@@ -45,17 +45,17 @@ def cases(quick: bool) -> list[Case]:
     ]
 
 
-def best_scores(result: Result, most: int) -> tuple[npt.NDArray[np.float32], int]:
+def best_scores(run: Run, most: int) -> tuple[npt.NDArray[np.float32], int]:
     """The highest scores of all pairs that are not linked, best first, and how many pairs there are."""
-    union = result.view.union
-    linked = np.concatenate([union.adjacency.edges(), result.hidden], axis=1)
+    union = run.view.union
+    linked = np.concatenate([union.adjacency.edges(), run.hidden], axis=1)
     pool = NonEdges(union.ptr, np.sort(linked, axis=0))
     count = int(pool.sizes.sum())
     best = np.empty(0, np.float32)
-    h = None if result.similarity is None else result.embed()
+    h = None if run.similarity is None else run.embed()
     for start in range(0, count, BLOCK):
         pairs = pool.unrank(np.arange(start, min(start + BLOCK, count)))
-        scores = result.score(pairs) if h is None else result.score_embedded(h, pairs)
+        scores = run.score(pairs) if h is None else run.score_embedded(h, pairs)
         best = np.sort(np.concatenate([best, scores]))[::-1][:most]
     return best, count
 
@@ -65,17 +65,17 @@ def run(
 ) -> dict[str, Any]:
     """One case."""
     task = psgnn.LinkPrediction(psgnn.load_dataset(dataset, **options), seed=SEED)
-    result = psgnn.fit(
+    run = psgnn.fit(
         psgnn.build_model(model, task, **settings), task, epochs=EPOCHS, seed=SEED, device="cpu"
     )
     start = time.perf_counter()
-    truth, count = best_scores(result, max(ASKED))
+    truth, count = best_scores(run, max(ASKED))
     all_seconds = time.perf_counter() - start
     row: dict[str, Any] = {"graph": name, "model": model, "settings": settings, "pairs": count}
     row["seconds_all"] = round(all_seconds, 2)
     for n in ASKED:
         start = time.perf_counter()
-        scores = candidates.top_links(result, n)[1]
+        scores = candidates.top_links(run, n)[1]
         row[f"seconds_{n}"] = round(time.perf_counter() - start, 2)
         # Scores of one pair differ in the last digits with the block that it is scored in.
         row[f"recall_{n}"] = float(np.mean(scores >= truth[n - 1] - 1e-4))

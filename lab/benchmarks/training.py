@@ -26,19 +26,19 @@ from output import publish
 from psgnn.datasets import load_dataset
 from psgnn.errors import PsgnnError
 from psgnn.memory import peak_bytes
-from psgnn.models import AnchorEncoder, Choice, RulePicker, TensorView, view_of
+from psgnn.models import AnchorEncoder, AnchorSet, RulePicker, TensorView, view_of
 from psgnn_lab.bench import dense, f3
 
 LAYERS, HIDDEN = 4, 128
 NAIVE_NODES = 30
 
 
-def fused(encoder: AnchorEncoder, view: TensorView, choice: Choice) -> torch.Tensor:
+def fused(encoder: AnchorEncoder, view: TensorView, choice: AnchorSet) -> torch.Tensor:
     """The library's own."""
     return encoder(view, choice)
 
 
-def naive(encoder: AnchorEncoder, view: TensorView, choice: Choice) -> torch.Tensor:
+def naive(encoder: AnchorEncoder, view: TensorView, choice: AnchorSet) -> torch.Tensor:
     """Algorithm 1 as it is printed, for the first nodes."""
     hops = view.oracle.hops(choice.nodes.numpy())
     rows = []

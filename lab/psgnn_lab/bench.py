@@ -21,7 +21,7 @@ from psgnn.datasets import load_dataset
 from psgnn.distances import hop_columns
 from psgnn.graph._graph import Adjacency, IntArray
 from psgnn.kernels._compile import njit
-from psgnn.models import AnchorEncoder, Choice, RulePicker, TensorView, build_model, view_of
+from psgnn.models import AnchorEncoder, AnchorSet, RulePicker, TensorView, build_model, view_of
 from psgnn.models._encoders import AnchorLayer
 from psgnn.tasks import LinkPrediction
 from psgnn.training import fit
@@ -102,7 +102,7 @@ def fill_depths(order: npt.NDArray[np.int32], before: npt.NDArray[np.int32], dep
         depths[v] = depths[before[v]] + 1
 
 
-def dense(encoder: AnchorEncoder, view: TensorView, choice: Choice) -> torch.Tensor:
+def dense(encoder: AnchorEncoder, view: TensorView, choice: AnchorSet) -> torch.Tensor:
     """f2 for every node and anchor, the concatenation stored, f3 over it: ``[N, K, 2 R]``."""
     hops = torch.from_numpy(view.oracle.hops(choice.nodes.numpy())).float()
     proximity = torch.where(hops < 0, 0, 1 / (1 + hops.abs()))[..., None]  # [N, K, 1]
@@ -209,7 +209,7 @@ def _layers(side: int) -> dict[str, Any]:
         torch.manual_seed(0)
         encoder = AnchorEncoder(view.x.size(1), 128, 4)
 
-    def step(form: Callable[[AnchorEncoder, TensorView, Choice], torch.Tensor]) -> torch.Tensor:
+    def step(form: Callable[[AnchorEncoder, TensorView, AnchorSet], torch.Tensor]) -> torch.Tensor:
         out = form(encoder, view, choice)
         out.square().mean().backward()  # type: ignore[no-untyped-call]
         return out.detach()
@@ -221,7 +221,7 @@ def _layers(side: int) -> dict[str, Any]:
     return _row(f"a step of position layers, grid {side}x{side}", seconds, "the same, dense", taken)
 
 
-def _fused(encoder: AnchorEncoder, view: TensorView, choice: Choice) -> torch.Tensor:
+def _fused(encoder: AnchorEncoder, view: TensorView, choice: AnchorSet) -> torch.Tensor:
     out: torch.Tensor = encoder(view, choice)
     return out
 

@@ -37,16 +37,16 @@ def search_markdown(manifest: Manifest, search: Search) -> str:
 def _grid(search: Search) -> str:
     """The choices, and how many points they make."""
     further = [
-        f"for {entry.title or model} also {_choices(entry.space)} ({search.size(model)} points)"
+        f"for {entry.title or model} also {_anchor_sets(entry.space)} ({search.size(model)} points)"
         for model, entry in search.models.items()
         if entry.space
     ]
     plain = next((model for model, entry in search.models.items() if not entry.space), None)
     points = "" if plain is None else f" ({search.size(plain)} points)"
-    return f"The grid: {'; '.join([_choices(search.space) + points, *further])}."
+    return f"The grid: {'; '.join([_anchor_sets(search.space) + points, *further])}."
 
 
-def _choices(space: Space) -> str:
+def _anchor_sets(space: Space) -> str:
     return "; ".join(f"{_word(name)} {', '.join(map(_value, values))}" for name, values in space.items())
 
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from psgnn.positions import PositionEmbedding
     from psgnn.scoring import explain, predict, pretrained
     from psgnn.tasks import LinkPrediction, PairClassification
-    from psgnn.training import Result, fit, load
+    from psgnn.training import Run, fit, load
 
 __version__ = "0.1.0"
 
@@ -30,7 +30,7 @@ _MODULE_OF = {
     "PairClassification": "psgnn.tasks",
     "PositionEmbedding": "psgnn.positions",
     "PsgnnError": "psgnn.errors",
-    "Result": "psgnn.training",
+    "Run": "psgnn.training",
     "anchor_diagnostics": "psgnn.anchors",
     "build_model": "psgnn.models",
     "explain": "psgnn.scoring",
@@ -53,7 +53,7 @@ __all__ = [
     "PairClassification",
     "PositionEmbedding",
     "PsgnnError",
-    "Result",
+    "Run",
     "__version__",
     "anchor_diagnostics",
     "build_model",

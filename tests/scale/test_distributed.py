@@ -371,7 +371,7 @@ def test_what_was_interrupted_goes_on_elsewhere_than_on_the_cpu(
             raise KeyboardInterrupt
         return epoch(self, number)
 
-    def train() -> psgnn.Result:
+    def train() -> psgnn.Run:
         model = build_model(name, task, hidden=8, **options)
         return fit(model, task, epochs=40, device="cuda", out=tmp_path / "run")
 

@@ -19,7 +19,7 @@ COMMAND = ("train", "g.parquet", "--epochs", "60", "--out", "run")
 # What a process does at a moment: it kills itself, as if the power failed.
 KILLED = """
 import os, signal, sys
-import psgnn.training._fit, psgnn.training._results, psgnn.training._runs, psgnn.graph._read, psgnn.positions._measure
+import psgnn.training._fit, psgnn.training._run, psgnn.training._runs, psgnn.graph._read, psgnn.positions._measure
 def die(*a, **k): os.kill(os.getpid(), signal.SIGKILL)
 {moment}
 sys.argv = ["psgnn", *{arguments!r}]

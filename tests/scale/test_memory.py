@@ -14,7 +14,7 @@ import pytest
 import torch
 
 import psgnn
-from conftest import Run
+from conftest import Command
 from psgnn import memory
 from psgnn.errors import InputError
 from psgnn.graph._tables import ROW_BYTES
@@ -165,7 +165,7 @@ def test_room_is_asked_for_before_a_file_is_read(monkeypatch: pytest.MonkeyPatch
         memory.need_room(2**31)
 
 
-def test_a_cap_below_psgnn_itself(run: Run) -> None:
+def test_a_cap_below_psgnn_itself(run: Command) -> None:
     code, _, err = run("train", "communities", "--memory", "100M")
     assert code == 2
     assert "a memory cap of 100 MiB is too low; psgnn alone reserves about 1.0 GiB" in err

@@ -14,7 +14,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from conftest import Run
+from conftest import Command
 from psgnn.distances._engine import hop_columns as hop_kernels
 from psgnn.errors import InputError
 from psgnn.graph._graph import Adjacency
@@ -229,7 +229,7 @@ def test_what_cannot_be_asked(spark: SparkSession, tmp_path: Path) -> None:
         hop_columns(spark, links, [0, 7], str(tmp_path / "out"))
 
 
-def test_both_engines_of_the_command_agree(run: Run, spark: SparkSession, tmp_path: Path) -> None:
+def test_both_engines_of_the_command_agree(run: Command, spark: SparkSession, tmp_path: Path) -> None:
     edges = np.array(nx.connected_caveman_graph(5, 6).edges).T
     write(tmp_path / "e.parquet", edges)
     Path("anchors.txt").write_text("0\n7\n29\n")

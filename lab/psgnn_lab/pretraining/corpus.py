@@ -12,7 +12,7 @@ from psgnn.datasets._families import FAMILIES, GROUPED, draw, draw_grouped
 from psgnn.errors import InputError, unknown_name
 from psgnn.graph._graph import Adjacency, GraphBatch, IntArray
 from psgnn.graph._sampling import NonEdges, distinct_integers
-from psgnn.models._choices import Choice, channels_of
+from psgnn.models._anchor_sets import AnchorSet, channels_of
 from psgnn.models._models import PositionModel
 from psgnn.models._statistics import pair_statistics_of
 from psgnn.models._view import TensorView
@@ -67,7 +67,7 @@ def _lesson(
     pairs = torch.from_numpy(np.concatenate([ones, zeros], axis=1))
     labels = torch.cat([torch.ones(ones.shape[1]), torch.zeros(zeros.shape[1])])
     choice = model.pick(view)
-    assert isinstance(choice, Choice)
+    assert isinstance(choice, AnchorSet)
     positions = channels_of(view, choice, model.encoder.parts)  # type: ignore[arg-type]
     statistics = pair_statistics_of(positions, pairs)
     context = context_columns(positions, pairs.numpy(), statistics.numpy(), strict=strict)

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 import torch
 
-from psgnn.models._choices import Choice
+from psgnn.models._anchor_sets import AnchorSet
 from psgnn.models._view import TensorView
 
 
@@ -19,7 +19,7 @@ class Lesson:
 
     family: str
     view: TensorView | None
-    choice: Choice
+    choice: AnchorSet
     pairs: torch.Tensor
     labels: torch.Tensor
     statistics: torch.Tensor

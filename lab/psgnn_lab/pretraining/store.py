@@ -9,7 +9,7 @@ from typing import Any
 
 import torch
 
-from psgnn.models._choices import Choice
+from psgnn.models._anchor_sets import AnchorSet
 from psgnn.training._folder import LESSONS
 from psgnn.training._runs import read_tensors, write_tensors
 from psgnn_lab.pretraining.lesson import Lesson
@@ -37,7 +37,7 @@ class LessonStore:
         if f"{i}.labels" not in self._known:
             return None
         parts = {name: self._known[f"{i}.{name}"] for name in TENSORS}
-        choice = Choice(self._known[f"{i}.nodes"], self._known[f"{i}.weight"])
+        choice = AnchorSet(self._known[f"{i}.nodes"], self._known[f"{i}.weight"])
         return Lesson(family=family, view=None, choice=choice, **parts)
 
     def put(self, family: str, lessons: Sequence[Lesson]) -> None:

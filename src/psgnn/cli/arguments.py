@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from psgnn.graph import Graph
     from psgnn.scoring import PretrainedScorer
-    from psgnn.training._results import Result
+    from psgnn.training._run import Run
 
 GraphArgument = Annotated[
     str, typer.Argument(metavar="GRAPH|DATASET", help="A graph file, or a dataset's name.")
@@ -151,7 +151,7 @@ def load_run(
     header: bool | None,
     pretrained: str | None,
     strict: bool,
-) -> Result | PretrainedScorer:
+) -> Run | PretrainedScorer:
     """A run, on its graphs or on those of another name; or pretrained weights on a graph."""
     check_source(source, runs=True)
     if other is not None:
@@ -163,7 +163,7 @@ def load_run(
             raise InputError("--set and --columns go with --graph; a run has its own graph")
         if other is None and header is not None:
             raise InputError("--header and --no-header go with --graph; a run has its own graph")
-        from psgnn.training._results import load
+        from psgnn.training._run import load
 
         result = load(source)
         if other is None:

@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING
 from psgnn.doors import door
 
 if TYPE_CHECKING:
+    from psgnn.models._anchor_sets import AnchorSet, Measured, RandomAnchorSets
     from psgnn.models._channels import ChannelEncoder
-    from psgnn.models._choices import Choice, Measured, SetChoice
     from psgnn.models._config import DECODERS, ESTIMATORS, ModelConfig
     from psgnn.models._decoders import DistanceDecoder, DotDecoder, SetDecoder
     from psgnn.models._encoders import AnchorEncoder, AnchorLayer, ConvEncoder
@@ -18,9 +18,9 @@ if TYPE_CHECKING:
 
 _MODULE_OF = {
     "ChannelEncoder": "psgnn.models._channels",
-    "Choice": "psgnn.models._choices",
-    "Measured": "psgnn.models._choices",
-    "SetChoice": "psgnn.models._choices",
+    "AnchorSet": "psgnn.models._anchor_sets",
+    "Measured": "psgnn.models._anchor_sets",
+    "RandomAnchorSets": "psgnn.models._anchor_sets",
     "DECODERS": "psgnn.models._config",
     "ESTIMATORS": "psgnn.models._config",
     "MODELS": "psgnn.models._presets",
@@ -50,8 +50,8 @@ __all__ = [
     "PRESETS",
     "AnchorEncoder",
     "AnchorLayer",
+    "AnchorSet",
     "ChannelEncoder",
-    "Choice",
     "ConvEncoder",
     "DistanceDecoder",
     "DotDecoder",
@@ -59,11 +59,11 @@ __all__ = [
     "Measured",
     "ModelConfig",
     "PositionModel",
+    "RandomAnchorSets",
     "RandomSets",
     "RulePicker",
     "ScorePicker",
     "SequentialPicker",
-    "SetChoice",
     "SetDecoder",
     "TensorView",
     "build_model",

@@ -14,7 +14,7 @@ from psgnn.anchors._rules import anchor_counts, batch_anchors
 from psgnn.distances._oracle import DistanceOracle
 from psgnn.graph._graph import GraphBatch, IntArray
 from psgnn.kernels._anchors import CELLS, RIDGE, cell_gains, pair_cells
-from psgnn.models._choices import Choice
+from psgnn.models._anchor_sets import AnchorSet
 from psgnn.models._view import TensorView
 
 Floats = npt.NDArray[np.float64]
@@ -83,11 +83,11 @@ class LearnedPicker(nn.Module):
 
     def forward(
         self, view: TensorView, generator: torch.Generator | None = None, exploration: float = 0.0
-    ) -> Choice:
+    ) -> AnchorSet:
         """The learnt anchors; on other graphs, on which nothing was learnt, farthest-first ones."""
         if self._learnt is not None and self._learnt[0] is view.union:
-            return Choice.plain(self._learnt[1])
-        return Choice.plain(self._spread(view))
+            return AnchorSet.plain(self._learnt[1])
+        return AnchorSet.plain(self._spread(view))
 
     def _spread(self, view: TensorView) -> IntArray:
         return batch_anchors(view.union, "farthest-first", self.k, self.seed)

@@ -6,7 +6,7 @@ import numpy as np
 import torch
 from torch import nn
 
-from psgnn.models._choices import Choice, channels_of
+from psgnn.models._anchor_sets import AnchorSet, channels_of
 from psgnn.models._traits import TraitEncoder
 from psgnn.models._view import TensorView
 from psgnn.positions._measure import HEATS, Parts, Positions
@@ -53,7 +53,7 @@ class ChannelEncoder(nn.Module):
             nn.ReLU(), nn.Linear(hidden, hidden), nn.ReLU(), nn.Linear(hidden, NUMBERS_AN_ANCHOR)
         )
 
-    def forward(self, view: TensorView, choice: Choice, nodes: torch.Tensor | None = None) -> torch.Tensor:
+    def forward(self, view: TensorView, choice: AnchorSet, nodes: torch.Tensor | None = None) -> torch.Tensor:
         """Embeddings ``[n, d]`` of the nodes, or of all."""
         if nodes is None:
             everyone = torch.arange(view.union.num_nodes, device=view.x.device)

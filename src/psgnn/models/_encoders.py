@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch import nn
 
-from psgnn.models._choices import AnyChoice, Measured
+from psgnn.models._anchor_sets import AnyAnchors, Measured
 from psgnn.models._convolutions import make_conv
 from psgnn.models._messages import anchor_messages
 from psgnn.models._view import TensorView
@@ -109,7 +109,7 @@ class AnchorEncoder(nn.Module):
         self.dropout = nn.Dropout(dropout)
         self.cutoff, self.normalize, self.center = cutoff, normalize, center
 
-    def forward(self, view: TensorView, choice: AnyChoice) -> torch.Tensor:
+    def forward(self, view: TensorView, choice: AnyAnchors) -> torch.Tensor:
         """Embeddings ``[N, K]``; columns beyond a graph's own K are zero."""
         seen = choice.measure(view, self.cutoff)
         h = view.x
@@ -156,7 +156,7 @@ class ConvEncoder(nn.Module):
         self.norms = nn.ModuleList(nn.BatchNorm1d(hidden) for _ in range(layers - 1 if batch_norm else 0))
         self.dropout = nn.Dropout(dropout)
 
-    def forward(self, view: TensorView, choice: AnyChoice | None = None) -> torch.Tensor:
+    def forward(self, view: TensorView, choice: AnyAnchors | None = None) -> torch.Tensor:
         """Embeddings ``[N, R]``."""
         h = view.x
         for i, conv in enumerate(self.convs):

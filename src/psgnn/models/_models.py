@@ -9,9 +9,9 @@ from typing import Any
 import torch
 from torch import nn
 
+from psgnn.models._anchor_sets import AnyAnchors, channels_of
 from psgnn.models._boosted import LearnedPicker
 from psgnn.models._channels import ChannelEncoder
-from psgnn.models._choices import AnyChoice, channels_of
 from psgnn.models._config import LEARNED_PICKERS, ModelConfig, make_config
 from psgnn.models._decoders import ContextDecoder, DistanceDecoder, DotDecoder, PairDecoder, SetDecoder
 from psgnn.models._encoders import AnchorEncoder, ConvEncoder
@@ -53,27 +53,27 @@ class PositionModel(nn.Module):
 
     def pick(
         self, view: TensorView, generator: torch.Generator | None = None, exploration: float = 0.0
-    ) -> AnyChoice | None:
+    ) -> AnyAnchors | None:
         """Anchors for the view; None for models without."""
         if self.picker is None:
             return None
-        choice: AnyChoice = self.picker(view, generator, exploration)
+        choice: AnyAnchors = self.picker(view, generator, exploration)
         return choice
 
     def explore(
         self, view: TensorView, generator: torch.Generator, exploration: float, samples: int
-    ) -> Sequence[AnyChoice | None]:
+    ) -> Sequence[AnyAnchors | None]:
         """Several choices of anchors for one training step."""
         if isinstance(self.picker, SequentialPicker):
             return self.picker.sample(view, generator, samples)
         return [self.pick(view, generator, exploration) for _ in range(samples)]
 
-    def forward(self, view: TensorView, choice: AnyChoice | None) -> torch.Tensor:
+    def forward(self, view: TensorView, choice: AnyAnchors | None) -> torch.Tensor:
         """Embeddings ``[N, d]`` of the nodes."""
         h: torch.Tensor = self.encoder(view, choice)
         return h
 
-    def score(self, view: TensorView, choice: AnyChoice | None, pairs: torch.Tensor) -> torch.Tensor:
+    def score(self, view: TensorView, choice: AnyAnchors | None, pairs: torch.Tensor) -> torch.Tensor:
         """Logits ``[P]`` of the pairs ``[2, P]``."""
         scores: torch.Tensor
         if isinstance(self.decoder, PairDecoder):
@@ -83,7 +83,7 @@ class PositionModel(nn.Module):
         return scores
 
     @torch.no_grad()
-    def predict(self, view: TensorView, choice: AnyChoice | None, pairs: torch.Tensor) -> torch.Tensor:
+    def predict(self, view: TensorView, choice: AnyAnchors | None, pairs: torch.Tensor) -> torch.Tensor:
         """`score` without gradients, in blocks where pairs are scored one by one."""
         if not isinstance(self.encoder, ChannelEncoder):
             return self.score(view, choice, pairs)
@@ -92,7 +92,7 @@ class PositionModel(nn.Module):
 
     @torch.no_grad()
     def predict_embedded(
-        self, view: TensorView, choice: AnyChoice | None, pairs: torch.Tensor
+        self, view: TensorView, choice: AnyAnchors | None, pairs: torch.Tensor
     ) -> torch.Tensor:
         """Logits ``[P]`` from the embeddings alone, of which only those of a block of pairs are in memory at once."""
         decoder = self.embedding_decoder or self.decoder
@@ -105,7 +105,7 @@ class PositionModel(nn.Module):
         return torch.cat([decoder(h, block) for block in torch.split(pairs, PAIR_BLOCK, dim=1)])
 
     def loss(
-        self, view: TensorView, choice: AnyChoice | None, pairs: torch.Tensor, labels: torch.Tensor
+        self, view: TensorView, choice: AnyAnchors | None, pairs: torch.Tensor, labels: torch.Tensor
     ) -> torch.Tensor:
         """Binary cross-entropy of the scores; with a set decoder, that of the embeddings is added."""
         entropy = nn.functional.binary_cross_entropy_with_logits
@@ -120,7 +120,7 @@ class PositionModel(nn.Module):
             loss = loss + entropy(scores, labels[some])
         return loss
 
-    def calibrate(self, view: TensorView, choice: AnyChoice | None, pairs: torch.Tensor) -> None:
+    def calibrate(self, view: TensorView, choice: AnyAnchors | None, pairs: torch.Tensor) -> None:
         """Take in the scale of what is measured about training pairs, before the first step.
 
         Pretrained weights have the scales that they were trained with.
@@ -132,12 +132,12 @@ class PositionModel(nn.Module):
         if isinstance(self.decoder, PairDecoder):
             self.decoder.calibrate(self.positions(view, choice), pairs)
 
-    def positions(self, view: TensorView, choice: AnyChoice | None) -> Positions:
+    def positions(self, view: TensorView, choice: AnyAnchors | None) -> Positions:
         """What is measured about the nodes of a view, where the encoder reads channels."""
         return channels_of(view, choice, self.encoder.parts)  # type: ignore[arg-type]
 
     def embedded(
-        self, view: TensorView, choice: AnyChoice | None, pairs: torch.Tensor
+        self, view: TensorView, choice: AnyAnchors | None, pairs: torch.Tensor
     ) -> tuple[torch.Tensor, torch.Tensor]:
         """Embeddings, and the pairs as places among them; only those of their nodes, where the encoder can."""
         if isinstance(self.encoder, ChannelEncoder):

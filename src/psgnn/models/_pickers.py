@@ -1,6 +1,6 @@
 """Which nodes are anchors: a rule, a one-shot scorer with its estimators (the paper), a sequential policy.
 
-A picker maps a view to a `Choice`. In training it may explore, by an amount from 1 (the start) to 0 (the
+A picker maps a view to a `AnchorSet`. In training it may explore, by an amount from 1 (the start) to 0 (the
 end); in evaluation it is deterministic.
 """
 
@@ -15,7 +15,7 @@ from torch import nn
 from psgnn.anchors._rules import RULES, anchor_counts, batch_anchors
 from psgnn.errors import unknown_name
 from psgnn.graph._graph import IntArray
-from psgnn.models._choices import Choice, SetChoice
+from psgnn.models._anchor_sets import AnchorSet, RandomAnchorSets
 from psgnn.models._config import ESTIMATORS
 from psgnn.models._convolutions import make_conv
 from psgnn.models._subsets import KSubset
@@ -34,18 +34,18 @@ class RulePicker(nn.Module):
 
     def forward(
         self, view: TensorView, generator: torch.Generator | None = None, exploration: float = 0.0
-    ) -> Choice:
+    ) -> AnchorSet:
         """Pick in every graph of the view; what does not change from step to step is looked up."""
         if self.redraw and self.training:
             return self._pick(view, int(torch.randint(2**31, (1,), generator=generator)))
         key = self.rule, self.k, self.seed
         if key not in view.picked:
             view.picked[key] = self._pick(view, self.seed)
-        choice: Choice = view.picked[key]
+        choice: AnchorSet = view.picked[key]
         return choice
 
-    def _pick(self, view: TensorView, seed: int) -> Choice:
-        return Choice.plain(batch_anchors(view.union, self.rule, self.k, seed))
+    def _pick(self, view: TensorView, seed: int) -> AnchorSet:
+        return AnchorSet.plain(batch_anchors(view.union, self.rule, self.k, seed))
 
 
 class RandomSets(nn.Module):
@@ -60,7 +60,7 @@ class RandomSets(nn.Module):
 
     def forward(
         self, view: TensorView, generator: torch.Generator | None = None, exploration: float = 0.0
-    ) -> SetChoice:
+    ) -> RandomAnchorSets:
         """Draw the sets of every graph of the view."""
         seed = int(torch.randint(2**31, (1,), generator=generator)) if self.training else self.seed
         rng = np.random.default_rng([seed, 1 + self.training])
@@ -74,7 +74,7 @@ class RandomSets(nn.Module):
                 lanes[j].append(view.union.ptr[g] + rng.choice(size, members, replace=False))
         starts = np.cumsum([0, *(sum(part.size for part in lane) for lane in lanes)])
         nodes = np.concatenate([part for lane in lanes for part in lane]).astype(np.int64)
-        return SetChoice(nodes, starts, weight.to(view.x))
+        return RandomAnchorSets(nodes, starts, weight.to(view.x))
 
 
 class ScorePicker(nn.Module):
@@ -133,7 +133,7 @@ class ScorePicker(nn.Module):
 
     def forward(
         self, view: TensorView, generator: torch.Generator | None = None, exploration: float = 0.0
-    ) -> Choice:
+    ) -> AnchorSet:
         """Pick in every graph of the view."""
         scores = self.scores(view)
         many = anchor_counts(view.union, self.k)
@@ -150,19 +150,19 @@ class ScorePicker(nn.Module):
         size = self.noise * (exploration if self.anneal else 1.0)
         return self._weighted(scores, _top_k(view, scores.detach() + size * noise, many))
 
-    def _weighted(self, scores: torch.Tensor, nodes: torch.Tensor) -> Choice:
+    def _weighted(self, scores: torch.Tensor, nodes: torch.Tensor) -> AnchorSet:
         """Weights that pass gradients to the scores of the anchors."""
         present = nodes >= 0
         if self.estimator in ("simple", "reinforce"):
-            return Choice(nodes, present.to(scores.dtype))
+            return AnchorSet(nodes, present.to(scores.dtype))
         gates = torch.sigmoid(scores[nodes.clamp_min(0)])
         if self.estimator == "straight-through":
             gates = 1 + gates - gates.detach()
-        return Choice(nodes, torch.where(present, gates, 0))
+        return AnchorSet(nodes, torch.where(present, gates, 0))
 
     def _sampled(
         self, view: TensorView, scores: torch.Tensor, many: IntArray, generator: torch.Generator | None
-    ) -> Choice:
+    ) -> AnchorSet:
         """A sample of the k-subset distribution; the larger the noise, the flatter it is."""
         logits = view.pad(scores / max(self.noise, 1e-3))
         subset = KSubset(logits, view.sizes, torch.from_numpy(many).to(logits.device))
@@ -171,9 +171,9 @@ class ScorePicker(nn.Module):
         nodes = _largest(view, order, many)
         present = nodes >= 0
         if self.estimator == "reinforce":
-            return Choice(nodes, present.to(scores.dtype), subset.log_prob(chosen))
+            return AnchorSet(nodes, present.to(scores.dtype), subset.log_prob(chosen))
         marginals = subset.marginals()[view.graph, view.places][nodes.clamp_min(0)]
-        return Choice(nodes, torch.where(present, 1 + marginals - marginals.detach(), 0))
+        return AnchorSet(nodes, torch.where(present, 1 + marginals - marginals.detach(), 0))
 
 
 def _structure(view: TensorView) -> torch.Tensor:
@@ -244,11 +244,11 @@ class SequentialPicker(nn.Module):
 
     def forward(
         self, view: TensorView, generator: torch.Generator | None = None, exploration: float = 0.0
-    ) -> Choice:
+    ) -> AnchorSet:
         """Pick in every graph of the view."""
         return self.sample(view, generator, 1)[0]
 
-    def sample(self, view: TensorView, generator: torch.Generator | None, samples: int) -> list[Choice]:
+    def sample(self, view: TensorView, generator: torch.Generator | None, samples: int) -> list[AnchorSet]:
         """Several independent choices (all equal in evaluation), for little more than the cost of one."""
         many = anchor_counts(view.union, self.k)
         starts = view.union.ptr[:-1]
@@ -279,7 +279,7 @@ class SequentialPicker(nn.Module):
         tables = torch.from_numpy(nodes).to(static.device)
         present = (tables >= 0).to(static)
         return [
-            Choice(table, weight, row if self.training else None)
+            AnchorSet(table, weight, row if self.training else None)
             for table, weight, row in zip(tables, present, log_prob, strict=True)
         ]
 

@@ -12,7 +12,7 @@ from psgnn.console import progress
 from psgnn.errors import InputError
 from psgnn.graph._graph import Graph, IntArray
 from psgnn.report._drawing import Step, Unit, nearest_hops
-from psgnn.training._results import Result
+from psgnn.training._run import Run
 
 HOPS = 3  # an anchor covers the nodes within so many
 REFERENCES = ("random", "degree", "farthest-first")
@@ -20,15 +20,15 @@ MOST_MEASURED = 50_000_000  # nodes x anchors that are worth the time
 MOST_COUNTED_HOPS = 20
 
 
-def final_units(result: Result) -> list[list[Unit]]:
+def final_units(run: Run) -> list[list[Unit]]:
     """The anchors of each graph, local ids; none for a model without anchors."""
-    ptr = result.view.union.ptr
-    if result.anchors is None:
+    ptr = run.view.union.ptr
+    if run.anchors is None:
         return [[] for _ in range(ptr.size - 1)]
-    return [_units(anchors, int(start)) for anchors, start in zip(result.anchors, ptr, strict=False)]
+    return [_units(anchors, int(start)) for anchors, start in zip(run.anchors, ptr, strict=False)]
 
 
-def steps_of(result: Result, g: int, final: list[Unit]) -> list[Step]:
+def steps_of(run: Run, g: int, final: list[Unit]) -> list[Step]:
     """How the anchors of graph `g` came to be.
 
     Where training moves them, they are those of each validation. Where they are fixed single nodes, they come one
@@ -36,11 +36,11 @@ def steps_of(result: Result, g: int, final: list[Unit]) -> list[Step]:
     """
     if not final:
         return []
-    if moves(result):
+    if moves(run):
         try:
             return [
-                Step(int(entry["epoch"]), _of_graph(entry["anchors"], result.view.union.ptr, g))
-                for entry in result.history
+                Step(int(entry["epoch"]), _of_graph(entry["anchors"], run.view.union.ptr, g))
+                for entry in run.history
                 if "anchors" in entry
             ]
         except (KeyError, TypeError, ValueError):
@@ -50,31 +50,31 @@ def steps_of(result: Result, g: int, final: list[Unit]) -> list[Step]:
     return [Step(None, final[: k + 1]) for k in range(len(final))]
 
 
-def moves(result: Result) -> bool:
+def moves(run: Run) -> bool:
     """Whether the history shows more than one choice of anchors."""
-    traced = [entry["anchors"] for entry in result.history if "anchors" in entry]
+    traced = [entry["anchors"] for entry in run.history if "anchors" in entry]
     return any(anchors != traced[0] for anchors in traced[1:])
 
 
-def describe(result: Result, final: list[list[Unit]], *, show_progress: bool = False) -> dict[str, Any]:
+def describe(run: Run, final: list[list[Unit]], *, show_progress: bool = False) -> dict[str, Any]:
     """Kind and number of the anchors, how they were chosen, their diagnostics, and how far the nodes are."""
-    config = result.model.config
+    config = run.model.config
     count = sum(map(len, final))
     if not count:
         return {"kind": "none", "picker": config.picker, "count": 0, "moves": False,
                 "diagnostics": [], "reached": [], "unreached": 0, "why": "this model has no anchors"}  # fmt: skip
     sets = any(len(unit) > 1 for units in final for unit in units)
-    union = result.view.union
+    union = run.view.union
     nearest = np.concatenate([nearest_hops(union.graph(g), units) for g, units in enumerate(final)])
     within = np.bincount(nearest[nearest >= 0].astype(np.int64))
     if within.size > MOST_COUNTED_HOPS:
         within = np.append(within[: MOST_COUNTED_HOPS - 1], within[MOST_COUNTED_HOPS - 1 :].sum())
-    rows, why = _diagnostics(result, final, sets, show_progress)
+    rows, why = _diagnostics(run, final, sets, show_progress)
     return {
         "kind": "sets" if sets else "nodes",
         "picker": config.picker,
         "count": count,
-        "moves": moves(result),
+        "moves": moves(run),
         "diagnostics": rows,
         "reached": within.tolist(),
         "unreached": int((nearest < 0).sum()),
@@ -83,12 +83,12 @@ def describe(result: Result, final: list[list[Unit]], *, show_progress: bool = F
 
 
 def _diagnostics(
-    result: Result, final: list[list[Unit]], sets: bool, show_progress: bool
+    run: Run, final: list[list[Unit]], sets: bool, show_progress: bool
 ) -> tuple[list[dict[str, Any]], str | None]:
     """Coverage, overlap, resolving power and symmetric pairs, beside rules that pick as many; or why not."""
     if sets:
         return [], "the diagnostics are those of single nodes; this model measures distances to sets"
-    union = result.view.union
+    union = run.view.union
     sizes = [int(size) * len(units) for size, units in zip(union.sizes, final, strict=True)]
     if sum(sizes) > MOST_MEASURED:
         return [], f"{union.num_nodes} nodes and {sum(map(len, final))} anchors are too many to measure here"

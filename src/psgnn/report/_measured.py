@@ -16,7 +16,7 @@ from psgnn.scoring import HEURISTICS, score_pairs, top_links
 from psgnn.scoring._rules import hops_between
 from psgnn.tasks._metrics import evaluate
 from psgnn.training._heldout import HeldOut, part_of
-from psgnn.training._results import Result
+from psgnn.training._run import Run
 
 BINS = 40
 RELIABILITY_BINS = 10
@@ -25,12 +25,12 @@ SHOWN_METRICS = ("auc", "ap", "mrr", "hits@20")
 NO_PAIRS = "the run does not hold the pairs it was tested on; train it again with this version of psgnn"
 
 
-def score_histogram(result: Result, held_out: HeldOut | None) -> dict[str, Any]:
+def score_histogram(run: Run, held_out: HeldOut | None) -> dict[str, Any]:
     """How the model scores the test pairs: counts of positives and negatives in equal bins, or why not."""
     if held_out is None:
         return {"why": NO_PAIRS}
     test = held_out.test
-    scores = result.evaluation_scorer().score(test.pairs).astype(np.float64)
+    scores = run.evaluation_scorer().score(test.pairs).astype(np.float64)
     positive = test.labels == 1
     low, high = np.quantile(scores, [0.001, 0.999])  # a few outliers would squeeze all others into one bin
     if high <= low:
@@ -43,7 +43,7 @@ def score_histogram(result: Result, held_out: HeldOut | None) -> dict[str, Any]:
         "positives": np.histogram(clipped[positive], edges)[0],
         "negatives": np.histogram(clipped[~positive], edges)[0],
         "whole": held_out.whole,
-        "reliability": reliability(scores, positive, trained_negatives(result.model.config)),
+        "reliability": reliability(scores, positive, trained_negatives(run.model.config)),
     }
 
 
@@ -78,23 +78,23 @@ def reliability(
     }
 
 
-def compare_rules(result: Result, held_out: HeldOut | None, *, show_progress: bool = False) -> dict[str, Any]:
+def compare_rules(run: Run, held_out: HeldOut | None, *, show_progress: bool = False) -> dict[str, Any]:
     """The run beside every training-free rule, on the same test pairs (a random part of very many), or why not."""
     if held_out is None:
         return {"why": NO_PAIRS, "rows": [], "pairs": 0, "whole": False}
-    seed = int(result.record["seed"])
+    seed = int(run.record["seed"])
     test = part_of(held_out.test, MOST_COMPARED_PAIRS, seed)
-    judged = result.evaluation_scorer()
+    judged = run.evaluation_scorer()
     own = evaluate(test, judged.score(test.pairs), SHOWN_METRICS)
     rows: list[dict[str, Any]] = [{"name": "this run", "kind": "model", **own}]
-    if result.model.embedding_decoder is not None:
+    if run.model.embedding_decoder is not None:
         nodes, places = np.unique(test.pairs, return_inverse=True)
         scores = judged.score_embedded(judged.embed(nodes), places.reshape(2, -1))
         alone = evaluate(test, scores, SHOWN_METRICS)
         rows.append({"name": "this run, embeddings alone", "kind": "model", **alone})
     # Without rules of other packages: a report does not depend on what else is installed.
     for rule in progress(list(HEURISTICS.builtin), "scoring by rules", show=show_progress):
-        by_rule = score_pairs(rule, result.view.union, test.pairs, seed)
+        by_rule = score_pairs(rule, run.view.union, test.pairs, seed)
         rows.append({"name": rule, "kind": "rule", **evaluate(test, by_rule, SHOWN_METRICS)})
     rows.sort(key=lambda row: -row["auc"])
     whole = held_out.whole and test is held_out.test
@@ -102,21 +102,21 @@ def compare_rules(result: Result, held_out: HeldOut | None, *, show_progress: bo
 
 
 def predictions(
-    result: Result, count: int, classes: IntArray | None, *, show_progress: bool = False
+    run: Run, count: int, classes: IntArray | None, *, show_progress: bool = False
 ) -> dict[str, Any]:
     """The best-scored pairs that are not linked, with their names, hops and common neighbours.
 
     ``pairs`` are union ids ``[2, n]``, ``rows`` say the same in words, best first.
     """
-    ends, scores = top_links(result, count, show_progress=show_progress)
-    union = result.batch
+    ends, scores = top_links(run, count, show_progress=show_progress)
+    union = run.batch
     apart = hops_between(union.adjacency, ends)
     common = score_pairs("common-neighbours", union, ends)
     graph = union.graph_of[ends[0]]
     rows = []
     for i, score in enumerate(scores.tolist()):
         u, v = (int(end) - int(union.ptr[graph[i]]) for end in ends[:, i])
-        names = result.node_names[graph[i]]
+        names = run.node_names[graph[i]]
         row: dict[str, Any] = {
             "rank": i + 1,
             "graph": int(graph[i]),

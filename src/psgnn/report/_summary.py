@@ -24,7 +24,7 @@ from psgnn.report._drawing import MOST_GRAPHS, Limits, Unit, draw_graph
 from psgnn.report._measured import compare_rules, map_of, predictions, score_histogram
 from psgnn.report._names import shown_name
 from psgnn.training._heldout import read_held_out
-from psgnn.training._results import Result, load
+from psgnn.training._run import Run, load
 
 MOST_RUNS = 40
 MOST_CURVE_POINTS = 400
@@ -60,8 +60,8 @@ def summarise(
         "format": 1,
         "psgnn": __version__,
         "runs": [
-            {"name": name, **_summarise_run(folder, result, limits, top, show_progress)}
-            for name, (folder, result) in zip(names, results, strict=True)
+            {"name": name, **_summarise_run(folder, run, limits, top, show_progress)}
+            for name, (folder, run) in zip(names, results, strict=True)
         ],
         "comparison": compared,
     }
@@ -85,21 +85,19 @@ def _run_names(folders: list[Path]) -> list[str]:
     return [shown_name(name, 80) for name in listed]
 
 
-def _summarise_run(
-    folder: Path, result: Result, limits: Limits, top: int, show_progress: bool
-) -> dict[str, Any]:
-    record, union = result.record, result.view.union
+def _summarise_run(folder: Path, run: Run, limits: Limits, top: int, show_progress: bool) -> dict[str, Any]:
+    record, union = run.record, run.view.union
     task = record.get("task")
     about: dict[str, Any] = task if isinstance(task, dict) else {}
-    history = _history(folder, result)
+    history = _history(folder, run)
     held_out = read_held_out(folder, union)
     classes = None if held_out is None else held_out.classes
-    final = final_units(result)
-    found = predictions(result, top, classes, show_progress=show_progress)
-    config = result.model.config
-    embeddings = result.embed(show_progress=show_progress)
+    final = final_units(run)
+    found = predictions(run, top, classes, show_progress=show_progress)
+    config = run.model.config
+    embeddings = run.embed(show_progress=show_progress)
     places, shares = map_of(embeddings)
-    drawn = _drawn(result, final, limits, found["pairs"], classes, places, show_progress)
+    drawn = _drawn(run, final, limits, found["pairs"], classes, places, show_progress)
     return {
         "model": config.name,
         "preset": config.preset,
@@ -110,28 +108,28 @@ def _summarise_run(
         "graphs": union.num_graphs,
         "nodes": union.num_nodes,
         "edges": union.adjacency.num_edges,
-        "val": result.val,
-        "test": result.test,
-        "embedding_test": result.embedding_test,
+        "val": run.val,
+        "test": run.test,
+        "embedding_test": run.embedding_test,
         "best_epoch": record.get("best_epoch"),
         "epochs_run": record.get("epochs_run"),
         "seconds": record.get("seconds"),
         "peak_memory_mb": record.get("peak_memory_mb"),
         "history": history,
-        "anchors": describe(result, final, show_progress=show_progress),
+        "anchors": describe(run, final, show_progress=show_progress),
         "drawn": drawn,
         "variance": shares,
-        "scores": score_histogram(result, held_out),
-        "rules": compare_rules(result, held_out, show_progress=show_progress),
+        "scores": score_histogram(run, held_out),
+        "rules": compare_rules(run, held_out, show_progress=show_progress),
         "predictions": found["rows"],
         "settings": config.model_dump(),
         "versions": record.get("versions", {}),
-        "command": _command(result, about.get("negatives")),
+        "command": _command(run, about.get("negatives")),
     }
 
 
 def _drawn(
-    result: Result,
+    run: Run,
     final: list[list[Unit]],
     limits: Limits,
     predicted: IntArray,
@@ -140,7 +138,7 @@ def _drawn(
     show_progress: bool,
 ) -> list[dict[str, Any]]:
     """The first graphs as they are drawn, with their part of the map."""
-    union = result.view.union
+    union = run.view.union
     count = min(union.num_graphs, MOST_GRAPHS)
     room = limits.of_each(count)
     drawn = []
@@ -149,8 +147,8 @@ def _drawn(
         own = predicted[:, (predicted[0] >= first) & (predicted[0] < last)] - first
         graph = draw_graph(
             union.graph(g),
-            result.node_names[g],
-            steps_of(result, g, final[g]),
+            run.node_names[g],
+            steps_of(run, g, final[g]),
             final[g],
             room,
             wanted=own.T.ravel(),
@@ -167,9 +165,9 @@ def _drawn(
     return drawn
 
 
-def _history(folder: Path, result: Result) -> dict[str, list[float]]:
+def _history(folder: Path, run: Run) -> dict[str, list[float]]:
     """The curves of training, by name; of very many validations some are left out."""
-    history = result.history
+    history = run.history
     if len(history) > MOST_CURVE_POINTS:
         kept = np.unique(np.linspace(0, len(history) - 1, MOST_CURVE_POINTS).astype(int))
         history = [history[i] for i in kept]
@@ -183,12 +181,12 @@ def _history(folder: Path, result: Result) -> dict[str, list[float]]:
     return curves
 
 
-def _command(result: Result, negatives: str | None) -> dict[str, Any]:
+def _command(run: Run, negatives: str | None) -> dict[str, Any]:
     """What makes the run again: what was typed, or else the same settings with GRAPH for the graph."""
-    typed = result.record.get("command")
+    typed = run.record.get("command")
     if isinstance(typed, str):
         return {"text": typed, "typed": True}
-    config = result.model.config
+    config = run.model.config
     words = [
         "psgnn",
         "train",
@@ -200,7 +198,7 @@ def _command(result: Result, negatives: str | None) -> dict[str, Any]:
         "--preset",
         config.preset,
     ]
-    words += ["--seed", str(config.seed), "--epochs", str(result.record.get("epochs"))]
+    words += ["--seed", str(config.seed), "--epochs", str(run.record.get("epochs"))]
     if negatives not in (None, "uniform", "official"):
         words += ["--negatives", str(negatives)]
     usual = make_config(config.name, config.task, config.in_channels, config.preset, config.seed)

@@ -13,7 +13,7 @@ negatives of :class:`OfficialLinks`, and for ``negatives="pgnn-released"``, whic
 place in the input, so that its split does not depend on the other graphs.
 """
 
-from psgnn.tasks._base import Split, Task
+from psgnn.tasks._base import LabelledPairs, Task
 from psgnn.tasks._link import NEGATIVE_RULES, Fold, LinkPrediction
 from psgnn.tasks._official import OfficialLinks, link_task
 from psgnn.tasks._pair import PairClassification
@@ -22,10 +22,10 @@ from psgnn.tasks._released import ceiling
 __all__ = [
     "NEGATIVE_RULES",
     "Fold",
+    "LabelledPairs",
     "LinkPrediction",
     "OfficialLinks",
     "PairClassification",
-    "Split",
     "Task",
     "ceiling",
     "link_task",

@@ -31,7 +31,7 @@ POSITIVES, NEGATIVES, FOLDS, GRAPHS = 1, 2, 3, 4
 
 
 @dataclass(frozen=True, eq=False)
-class Split:
+class LabelledPairs:
     """Labelled pairs: all positives, then all negatives, each graph by graph (shuffle before batching).
 
     ``pairs`` int64 ``[2, P]`` with ``u < v``, ids in the disjoint union; ``labels`` float32 ``[P]``, 1 or
@@ -55,9 +55,9 @@ class Task(ABC):
     headline: ClassVar[str] = "auc"
     negatives: str = "uniform"
     union: GraphBatch
-    train: Split
-    val: Split
-    test: Split
+    train: LabelledPairs
+    val: LabelledPairs
+    test: LabelledPairs
 
     def __init__(
         self, graphs: Sequence[Graph], seed: int, usable: npt.NDArray[np.bool_], problem: Callable[[int], str]
@@ -148,7 +148,7 @@ class Task(ABC):
     def _set_splits(self, positives: Sequence[IntArray], negatives: Sequence[IntArray]) -> None:
         """Make the splits of the pairs ``[2, P]`` of train, val and test, each graph by graph."""
         self.train, self.val, self.test = (
-            Split(
+            LabelledPairs(
                 np.concatenate([linked, unlinked], axis=1),
                 np.repeat(np.array([1, 0], np.float32), [linked.shape[1], unlinked.shape[1]]),
                 self._graph_ids(linked[0], unlinked[0]),

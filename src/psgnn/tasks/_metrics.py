@@ -15,7 +15,7 @@ from psgnn.errors import InputError, unknown_name
 from psgnn.graph._graph import to_numpy
 
 if TYPE_CHECKING:
-    from psgnn.tasks import Split
+    from psgnn.tasks import LabelledPairs
 
 Array = npt.NDArray[Any]
 Values = npt.ArrayLike  # tensors as well
@@ -24,7 +24,7 @@ Values = npt.ArrayLike  # tensors as well
 METRICS = ("auc", "auc_pooled", "ap", "mrr", "hits@20", "hits@50", "hits@100")
 
 
-def evaluate(split: Split, scores: Values, metrics: Sequence[str] = METRICS) -> dict[str, float]:
+def evaluate(split: LabelledPairs, scores: Values, metrics: Sequence[str] = METRICS) -> dict[str, float]:
     """The metrics by name: ``auc`` is the mean over the graphs that have both labels, all others are of all pairs.
 
     ``mrr`` and ``hits@K``, with any K, rank every positive among all negatives of the split; ``hits@K`` is 1

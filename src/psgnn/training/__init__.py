@@ -8,19 +8,19 @@ if TYPE_CHECKING:
     from psgnn.training._compare import Method, compare, make_task, measure
     from psgnn.training._fit import fit
     from psgnn.training._folder import remove_run
-    from psgnn.training._results import Result, load
+    from psgnn.training._run import Run, load
 
 _MODULE_OF = {
     "Method": "psgnn.training._compare",
-    "Result": "psgnn.training._results",
+    "Run": "psgnn.training._run",
     "compare": "psgnn.training._compare",
     "fit": "psgnn.training._fit",
-    "load": "psgnn.training._results",
+    "load": "psgnn.training._run",
     "make_task": "psgnn.training._compare",
     "measure": "psgnn.training._compare",
     "remove_run": "psgnn.training._folder",
 }
 
-__all__ = ["Method", "Result", "compare", "fit", "load", "make_task", "measure", "remove_run"]
+__all__ = ["Method", "Run", "compare", "fit", "load", "make_task", "measure", "remove_run"]
 
 __getattr__, __dir__ = door(__name__, _MODULE_OF)

@@ -9,7 +9,7 @@ from typing import Any
 import torch
 
 from psgnn.errors import InputError
-from psgnn.models._choices import AnyChoice, choice_of, choice_tensors
+from psgnn.models._anchor_sets import AnyAnchors, anchor_tensors, anchors_of_tensors
 from psgnn.training import _runs as runs
 from psgnn.training._folder import REPLACE, STATE, check_out
 
@@ -27,7 +27,7 @@ class State:
     best_value: float = -1.0
     loss: float = 0.0  # of the last epoch
     best_weights: dict[str, torch.Tensor] = field(default_factory=dict)
-    best_choice: AnyChoice | None = None
+    best_choice: AnyAnchors | None = None
     average: dict[str, torch.Tensor] = field(default_factory=dict)
     history: list[dict[str, Any]] = field(default_factory=list)
     seconds: float = 0.0
@@ -81,7 +81,7 @@ def save_state(
     tensors = {f"model.{key}": value for key, value in model.state_dict().items()}
     tensors |= {f"best.{key}": value for key, value in state.best_weights.items()}
     tensors |= {f"average.{key}": value for key, value in state.average.items()}
-    tensors |= choice_tensors(state.best_choice)
+    tensors |= anchor_tensors(state.best_choice)
     for index, slots in optimizer.state_dict()["state"].items():
         tensors |= {f"optimizer.{index}.{slot}": torch.as_tensor(value) for slot, value in slots.items()}
     numbers = {key: getattr(state, key) for key in NUMBERS}
@@ -110,5 +110,5 @@ def _load_state(
         history=metadata["history"],
         best_weights=part("best.", where),
         average=part("average.", where),
-        best_choice=choice_of(tensors),
+        best_choice=anchors_of_tensors(tensors),
     )

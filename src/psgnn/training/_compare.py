@@ -28,7 +28,7 @@ from psgnn.training._peers import PEERS, PairScores
 
 if TYPE_CHECKING:
     from psgnn.graph import Graph
-    from psgnn.training._results import Result
+    from psgnn.training._run import Run
 
 TASKS: dict[str, type[LinkPrediction] | type[PairClassification]] = {
     "link": LinkPrediction,
@@ -144,18 +144,18 @@ def measure(
         from psgnn.training import fit
 
         model = build_model(method.name, task, method.preset, seed, **method.options)
-        result = fit(model, task, epochs=epochs, seed=seed, device="cpu")
+        run = fit(model, task, epochs=epochs, seed=seed, device="cpu")
         found: dict[str, Any] = {
-            "test": result.test,
-            "val": result.val,
-            "best_epoch": result.record["best_epoch"],
-            "epochs_run": result.record["epochs_run"],
-            "embedding": result.embedding_test,
+            "test": run.test,
+            "val": run.val,
+            "best_epoch": run.record["best_epoch"],
+            "epochs_run": run.record["epochs_run"],
+            "embedding": run.embedding_test,
         }
         if trace:
-            found |= {"history": result.history, "anchors": result.anchors}
+            found |= {"history": run.history, "anchors": run.anchors}
         seconds = time.perf_counter() - start
-        return {**found, **_picking_time(result), "seconds": seconds}
+        return {**found, **_picking_time(run), "seconds": seconds}
     # In one call, because some rules prepare the whole graph before the first pair.
     pairs = np.concatenate([task.val.pairs, task.test.pairs], axis=1)
     scores = (scorer or _scorer(method, task, seed))(pairs)
@@ -164,13 +164,13 @@ def measure(
     return {**found, "seconds": time.perf_counter() - start}
 
 
-def _picking_time(result: Result) -> dict[str, float]:
+def _picking_time(run: Run) -> dict[str, float]:
     """The time to choose anchors on a view of the graph on which nothing has been measured yet."""
-    if result.choice is None:
+    if run.choice is None:
         return {}
-    view = result.view.without(result.view.union)
+    view = run.view.without(run.view.union)
     start = time.perf_counter()
-    result.pick(view)
+    run.pick(view)
     return {"picking_seconds": time.perf_counter() - start}
 
 

@@ -18,13 +18,13 @@ from psgnn.console import Bar
 from psgnn.errors import InputError, check_integer
 from psgnn.graph._graph import IntArray
 from psgnn.memory import peak_bytes
+from psgnn.models._anchor_sets import AnyAnchors
 from psgnn.models._boosted import Evidence, LearnedPicker
-from psgnn.models._choices import AnyChoice
 from psgnn.models._models import PositionModel
 from psgnn.models._team import Team, joined
 from psgnn.models._view import TensorView
 from psgnn.positions._view import features_of
-from psgnn.tasks import LinkPrediction, Split, Task
+from psgnn.tasks import LabelledPairs, LinkPrediction, Task
 from psgnn.tasks._metrics import METRICS, auc_standard_error, evaluate
 from psgnn.training import _runs as runs
 from psgnn.training._batches import USED_FOLDS, Batches, number_of_steps
@@ -33,10 +33,10 @@ from psgnn.training._devices import fitting_threads, pick_device
 from psgnn.training._folder import alone_in, check_out, remove_run
 from psgnn.training._heldout import part_of, write_held_out
 from psgnn.training._optimization import move_average, one_cycle, score_function, seed_torch
-from psgnn.training._results import Result, load, save_run
+from psgnn.training._run import Run, load, save_run
 from psgnn.training._tensorboard import check_tensorboard, write_tensorboard
 
-__all__ = ["Result", "fit", "load", "remove_run"]
+__all__ = ["Run", "fit", "load", "remove_run"]
 
 log = logging.getLogger(__name__)
 
@@ -60,7 +60,7 @@ def fit(
     command: str | None = None,
     device: str = "auto",
     force: bool = False,
-) -> Result:
+) -> Run:
     """Train a model on a task.
 
     The weights and anchors of the epoch with the best validation AUC (or what else is the `headline` of the task) are
@@ -256,7 +256,7 @@ class _Trainer:
         """What a step makes smaller, of this process's part of the pairs, and the mean loss in it."""
         own, weight = self.team.part_of_mean(labels.numel())
         losses, log_probs = [], []
-        for choice in self._choices(view, generator, exploration):
+        for choice in self._anchor_sets(view, generator, exploration):
             losses.append(self.model.loss(view, choice, pairs[:, own], labels[own]) * weight)
             log_probs.append(None if choice is None else choice.log_prob)
         mean = torch.stack(losses).mean()
@@ -264,9 +264,9 @@ class _Trainer:
             return mean, mean.detach()
         return mean + score_function(losses, log_probs), mean.detach()
 
-    def _choices(
+    def _anchor_sets(
         self, view: TensorView, generator: torch.Generator, exploration: float
-    ) -> Sequence[AnyChoice | None]:
+    ) -> Sequence[AnyAnchors | None]:
         if self.fixed is not None:
             return [self.fixed]
         return self.model.explore(view, generator, exploration, self.config.samples)
@@ -307,7 +307,7 @@ class _Trainer:
         entry = {"epoch": state.epoch, "loss": state.loss, **metrics, **self._moving_anchors(choice)}
         state.history.append(entry)
 
-    def _moving_anchors(self, choice: AnyChoice | None) -> dict[str, Any]:
+    def _moving_anchors(self, choice: AnyAnchors | None) -> dict[str, Any]:
         """The anchors for the history, where training can change them and they are few."""
         if choice is None or self.fixed is not None or choice.size > MOST_TRACED_ANCHORS:
             return {}
@@ -329,14 +329,14 @@ class _Trainer:
 
     @torch.no_grad()
     def _measure(
-        self, split: Split, choice: AnyChoice | None, metrics: Iterable[str] = METRICS
+        self, split: LabelledPairs, choice: AnyAnchors | None, metrics: Iterable[str] = METRICS
     ) -> dict[str, float]:
         self.model.eval()
         scores = self.model.predict(self.view, choice, torch.from_numpy(split.pairs).to(self.device))
         return evaluate(split, scores.cpu().numpy(), tuple(metrics))
 
     @torch.no_grad()
-    def _measure_embedding(self, choice: AnyChoice | None) -> dict[str, float] | None:
+    def _measure_embedding(self, choice: AnyAnchors | None) -> dict[str, float] | None:
         """How well the embeddings alone rank the test pairs, where scores rest on more."""
         if self.model.embedding_decoder is None:
             return None
@@ -344,7 +344,7 @@ class _Trainer:
         scores = self.model.predict_embedded(self.view, choice, torch.from_numpy(test.pairs).to(self.device))
         return evaluate(test, scores.cpu().numpy())
 
-    def finish(self, state: State, folder: Path | None) -> Result:
+    def finish(self, state: State, folder: Path | None) -> Run:
         """Go back to the best epoch and read the test pairs, once."""
         self.model.load_state_dict(state.best_weights)
         val, test = (
@@ -353,7 +353,7 @@ class _Trainer:
         )
         embedding_test = self._measure_embedding(state.best_choice)
         names = [graph.names for graph in self.task.graphs]
-        result = Result(
+        result = Run(
             self.model, self.view, state.best_choice, val, test, state.history, {}, names, embedding_test,
             _hidden_links(self.task), numbers=tuple(self.task.kept) if self.task.dropped else (),
         )  # fmt: skip
@@ -364,7 +364,7 @@ class _Trainer:
         self.team.wait()
         return result
 
-    def _record(self, state: State, result: Result) -> dict[str, Any]:
+    def _record(self, state: State, result: Run) -> dict[str, Any]:
         return {
             "command": self.command,
             "seed": self.seed,

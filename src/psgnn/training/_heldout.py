@@ -13,7 +13,7 @@ import torch
 
 from psgnn.errors import InputError
 from psgnn.graph._graph import GraphBatch, IntArray
-from psgnn.tasks import Split, Task
+from psgnn.tasks import LabelledPairs, Task
 from psgnn.training import _runs as runs
 from psgnn.training._folder import HELD_OUT
 
@@ -27,19 +27,19 @@ class HeldOut:
     A node of unknown class has -1; ``classes`` is None where no class is known.
     """
 
-    val: Split
-    test: Split
+    val: LabelledPairs
+    test: LabelledPairs
     whole: bool
     classes: IntArray | None
 
 
-def part_of(split: Split, most: int, seed: int) -> Split:
+def part_of(split: LabelledPairs, most: int, seed: int) -> LabelledPairs:
     """The split, or a random part of it."""
     count = split.labels.size
     if count <= most:
         return split
     some = np.sort(np.random.default_rng(seed).choice(count, most, replace=False))
-    return Split(split.pairs[:, some], split.labels[some], split.graph_ids[some])
+    return LabelledPairs(split.pairs[:, some], split.labels[some], split.graph_ids[some])
 
 
 def write_held_out(folder: Path, task: Task, seed: int = 0) -> None:
@@ -74,7 +74,7 @@ def read_held_out(folder: Path, union: GraphBatch) -> HeldOut | None:
     return HeldOut(val, test, metadata.get("whole") is True, None if classes is None else classes.numpy())
 
 
-def _split(tensors: dict[str, torch.Tensor], name: str, union: GraphBatch) -> Split:
+def _split(tensors: dict[str, torch.Tensor], name: str, union: GraphBatch) -> LabelledPairs:
     pairs, labels = tensors[f"{name}.pairs"], tensors[f"{name}.labels"]
     if pairs.dtype != torch.int32 or labels.dtype != torch.uint8 or labels.dim() != 1:
         raise ValueError(f"{name} is of another type")
@@ -85,7 +85,7 @@ def _split(tensors: dict[str, torch.Tensor], name: str, union: GraphBatch) -> Sp
     ids = union.graph_of[pairs.numpy()]
     if not np.array_equal(ids[0], ids[1]):
         raise ValueError(f"{name} has a pair across two graphs")
-    return Split(pairs.numpy().astype(np.int64), labels.numpy().astype(np.float32), ids[0])
+    return LabelledPairs(pairs.numpy().astype(np.int64), labels.numpy().astype(np.float32), ids[0])
 
 
 def _classes(task: Task) -> IntArray | None:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-History = Sequence[Mapping[str, Any]]  # of `psgnn.training.Result`
+History = Sequence[Mapping[str, Any]]  # of `psgnn.training.Run`
 
 
 @dataclass(frozen=True)

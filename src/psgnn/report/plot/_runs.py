@@ -15,31 +15,31 @@ from psgnn.report.plot._style import BLUE, LINES, VERMILION, new_figure
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from psgnn.tasks import Split
-    from psgnn.training._results import Result
+    from psgnn.tasks import LabelledPairs
+    from psgnn.training._run import Run
 
 MOST_COLOURS = len(LINES)  # classes beyond these share one scale
 BINS = 40
 KINDS = {"link": ("not linked", "linked"), "pair": ("different class", "same class")}
 
 
-def plot_history(result: Result) -> Figure:
+def plot_history(run: Run) -> Figure:
     """Training loss and validation AUC (or what else the run goes by) by epoch, with the epoch that was kept."""
-    if not result.history:
+    if not run.history:
         raise InputError(
-            "the result has no history: the model was not trained on these graphs; plot the result of fit or load"
+            "the run has no history: the model was not trained on these graphs; plot the run of fit or load"
         )
-    config = result.model.config
-    metric = next(key for key in result.history[0] if key not in ("epoch", "loss"))
+    config = run.model.config
+    metric = next(key for key in run.history[0] if key not in ("epoch", "loss"))
     title = f"{config.name} ({config.preset})"
-    runs = [(result.history, int(result.record["best_epoch"]))]
+    runs = [(run.history, int(run.record["best_epoch"]))]
     return plot_curves({title: {config.name: runs}}, metric, metric.upper())
 
 
 def plot_embedding(
     embedding: npt.ArrayLike, classes: npt.ArrayLike | None = None, names: Sequence[str] | None = None
 ) -> Figure:
-    """The two main directions (PCA) of embeddings ``[N, d]``, such as those of `Result.embed`.
+    """The two main directions (PCA) of embeddings ``[N, d]``, such as those of `Run.embed`.
 
     Args:
         embedding: one row a node.
@@ -77,14 +77,14 @@ def plot_embedding(
     return figure
 
 
-def plot_scores(result: Result, split: Split) -> Figure:
+def plot_scores(run: Run, split: LabelledPairs) -> Figure:
     """How a model scores the positive and the negative pairs of a split, such as ``task.test``: two histograms."""
-    scores = result.evaluation_scorer().score(split.pairs)
+    scores = run.evaluation_scorer().score(split.pairs)
     positive = split.labels == 1
     figure = new_figure(5.6, 3.4)
     axes = figure.subplots()
     edges = np.linspace(scores.min(), scores.max() + 1e-6, BINS + 1)
-    kinds = KINDS[result.model.config.task]
+    kinds = KINDS[run.model.config.task]
     for kind, some, colour in zip(kinds, (~positive, positive), (VERMILION, BLUE), strict=True):
         label = f"{kind} ({np.count_nonzero(some)})"
         axes.hist(scores[some], edges.tolist(), color=colour, alpha=0.55, label=label)

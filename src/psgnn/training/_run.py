@@ -18,8 +18,15 @@ from psgnn.distances._engine import check_nodes
 from psgnn.distances._propagation import Floats
 from psgnn.errors import InputError
 from psgnn.graph._graph import Adjacency, Graph, GraphBatch, IntArray, as_graph, to_numpy
+from psgnn.models._anchor_sets import (
+    AnchorSet,
+    AnyAnchors,
+    RandomAnchorSets,
+    anchor_tensors,
+    anchors_of_tensors,
+    is_sound,
+)
 from psgnn.models._channels import NODE_BLOCK, ChannelEncoder
-from psgnn.models._choices import AnyChoice, Choice, SetChoice, choice_of, choice_tensors, is_sound
 from psgnn.models._config import ModelConfig
 from psgnn.models._decoders import DotDecoder, SetDecoder
 from psgnn.models._models import PAIR_BLOCK, PositionModel, model_of
@@ -49,7 +56,7 @@ class Unmeasured(dict[str, float]):
 
 
 @dataclass(eq=False)
-class Result:
+class Run:
     """A trained model on the graphs it was trained on, or on others (`on`), where it has no metrics and no history.
 
     ``val`` and ``test`` hold ``auc`` (mean over graphs), ``auc_pooled`` and ``ap``; ``history`` one entry for each
@@ -66,7 +73,7 @@ class Result:
 
     model: PositionModel
     view: TensorView
-    choice: AnyChoice | None
+    choice: AnyAnchors | None
     val: dict[str, float]
     test: dict[str, float]
     history: list[dict[str, Any]]
@@ -106,11 +113,11 @@ class Result:
         whole = Adjacency.from_edges(edges[0], edges[1], union.num_nodes)
         return self.view.without(GraphBatch(whole, union.ptr))
 
-    def evaluation_scorer(self) -> Result:
+    def evaluation_scorer(self) -> Run:
         """The run on the graphs without their held-out links: the scorer that the metrics were measured with."""
         return replace(self, hidden=np.zeros((2, 0), np.int64))
 
-    def rehearsal(self) -> tuple[Result, IntArray] | None:
+    def rehearsal(self) -> tuple[Run, IntArray] | None:
         """A scorer that does not see the held-out links, and these links ``[2, H]``."""
         if self.task != "link" or self.hidden.shape[1] < LEAST_HIDDEN:
             return None
@@ -218,12 +225,12 @@ class Result:
         return np.asarray(torch.cat(found).numpy())
 
     @torch.no_grad()
-    def pick(self, view: TensorView) -> AnyChoice | None:
+    def pick(self, view: TensorView) -> AnyAnchors | None:
         """The anchors that the model picks in another view."""
         self.model.eval()
         return self.model.pick(view)
 
-    def on(self, graphs: Sequence[Graph]) -> Result:
+    def on(self, graphs: Sequence[Graph]) -> Run:
         """The trained model on other graphs, with anchors that it picks there.
 
         It was not tested there: ``val``, ``test`` and ``history`` are empty, ``embedding_test`` is None, and the record
@@ -263,22 +270,22 @@ class Result:
 
     def _anchor_text(self) -> str:
         names = [name for part in self.node_names for name in part]
-        if isinstance(self.choice, Choice):
+        if isinstance(self.choice, AnchorSet):
             return shortened([names[v] for v in self.choice.listed()])
         return f"{len(self.choice.listed())} sets of nodes" if self.choice else "none"
 
 
-def save_run(folder: Path, result: Result) -> None:
+def save_run(folder: Path, result: Run) -> None:
     """The record comes last: a run that has one is whole."""
     runs.write_config(folder, result.model.config)
     runs.write_view(folder, result.view, result.node_names, result.hidden)
     tensors = {f"model.{key}": value for key, value in result.model.state_dict().items()}
-    runs.write_tensors(folder / WEIGHTS, tensors | choice_tensors(result.choice))
+    runs.write_tensors(folder / WEIGHTS, tensors | anchor_tensors(result.choice))
     runs.write_record(folder, result.record)
     (folder / STATE).unlink(missing_ok=True)
 
 
-def load(run_dir: str | Path) -> Result:
+def load(run_dir: str | Path) -> Run:
     """The result of a finished run; its embeddings and scores are bit-identical to those after training."""
     folder = Path(run_dir)
     record = read_record(folder)
@@ -287,8 +294,8 @@ def load(run_dir: str | Path) -> Result:
     tensors, _ = runs.read_tensors(folder / WEIGHTS)
     weights = {key[6:]: value for key, value in tensors.items() if key.startswith("model.")}
     try:
-        choice = choice_of(tensors)
-        kind = {"none": type(None), "random-sets": SetChoice}.get(config.picker, Choice)
+        choice = anchors_of_tensors(tensors)
+        kind = {"none": type(None), "random-sets": RandomAnchorSets}.get(config.picker, AnchorSet)
         if not isinstance(choice, kind) or not is_sound(choice, view.union):
             raise ValueError("these are no anchors of the graph")
         if config.in_channels != view.x.size(1):
@@ -302,7 +309,7 @@ def load(run_dir: str | Path) -> Result:
         reason = " ".join(str(error).split())[:150]
         raise InputError(f"{folder}: the weights do not fit the settings ({reason}); train again") from None
     embedding_test = record.get("embedding_test")
-    return Result(model, view, choice, *metrics, record, names, embedding_test, hidden, numbers=numbers)
+    return Run(model, view, choice, *metrics, record, names, embedding_test, hidden, numbers=numbers)
 
 
 def _check_weights(config: ModelConfig, weights: dict[str, torch.Tensor]) -> None:

@@ -40,7 +40,7 @@ class Measured:
 
 
 @dataclass(frozen=True)
-class Choice:
+class AnchorSet:
     """Single nodes as anchors.
 
     ``nodes`` int64 ``[G, K]`` union ids, padded with -1; ``weight [G, K]`` by which messages are multiplied
@@ -52,7 +52,7 @@ class Choice:
     log_prob: torch.Tensor | None = None
 
     @classmethod
-    def plain(cls, nodes: IntArray) -> Choice:
+    def plain(cls, nodes: IntArray) -> AnchorSet:
         """Anchors that nothing is learnt about."""
         table = torch.from_numpy(nodes)
         return cls(table, (table >= 0).to(torch.get_default_dtype()))
@@ -80,7 +80,7 @@ class Choice:
 
 
 @dataclass(frozen=True)
-class SetChoice:
+class RandomAnchorSets:
     """Sets of nodes as anchors: a node is as far from a set as from its nearest member.
 
     ``nodes[starts[j]:starts[j + 1]]`` are the members of set ``j`` in all graphs together, union ids; ``weight
@@ -118,35 +118,35 @@ class SetChoice:
         return sets
 
 
-AnyChoice = Choice | SetChoice
+AnyAnchors = AnchorSet | RandomAnchorSets
 
 
-def channels_of(view: TensorView, choice: Choice, parts: Parts) -> Positions:
+def channels_of(view: TensorView, choice: AnchorSet, parts: Parts) -> Positions:
     """Positions of all nodes of a view to single anchors."""
     return positions_of(view, choice.nodes.cpu().numpy(), parts)
 
 
-def choice_tensors(choice: AnyChoice | None) -> dict[str, torch.Tensor]:
+def anchor_tensors(choice: AnyAnchors | None) -> dict[str, torch.Tensor]:
     """A choice as named tensors, to be saved with the weights."""
     if choice is None:
         return {}
     tensors = {"choice.weight": choice.weight, "choice.nodes": torch.as_tensor(choice.nodes)}
-    if isinstance(choice, SetChoice):
+    if isinstance(choice, RandomAnchorSets):
         tensors["choice.starts"] = torch.from_numpy(choice.starts)
     return tensors
 
 
-def choice_of(tensors: dict[str, torch.Tensor]) -> AnyChoice | None:
-    """The choice among the tensors, as `choice_tensors` put it there."""
+def anchors_of_tensors(tensors: dict[str, torch.Tensor]) -> AnyAnchors | None:
+    """The choice among the tensors, as `anchor_tensors` put it there."""
     if "choice.nodes" not in tensors:
         return None
     nodes, weight = tensors["choice.nodes"], tensors["choice.weight"]
     if "choice.starts" in tensors:
-        return SetChoice(nodes.numpy(), tensors["choice.starts"].numpy(), weight)
-    return Choice(nodes, weight)
+        return RandomAnchorSets(nodes.numpy(), tensors["choice.starts"].numpy(), weight)
+    return AnchorSet(nodes, weight)
 
 
-def is_sound(choice: AnyChoice | None, union: GraphBatch) -> bool:
+def is_sound(choice: AnyAnchors | None, union: GraphBatch) -> bool:
     """Whether these can be anchors of the graphs: compiled code looks up distances by them without asking again."""
     if choice is None:
         return True
@@ -159,7 +159,7 @@ def is_sound(choice: AnyChoice | None, union: GraphBatch) -> bool:
     )
     if not tidy:
         return False
-    if isinstance(choice, SetChoice):
+    if isinstance(choice, RandomAnchorSets):
         starts = choice.starts
         return bool(
             nodes.dim() == starts.ndim == 1
