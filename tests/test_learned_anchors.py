@@ -15,26 +15,31 @@ from conftest import data_of, random_graphs
 from psgnn.anchors import select_anchors
 from psgnn.anchors._greedy import farthest_first
 from psgnn.models import TensorView, build_model, view_of
-from psgnn.models._boosted import Evidence, LearnedPicker
+from psgnn.models._boosted import LearnedPicker
 from psgnn.models._config import LEARNED_PICKERS
-from psgnn.tasks import LinkPrediction, PairClassification
+from psgnn.models._interfaces import Seen
+from psgnn.tasks import LabelledPairs, LinkPrediction, PairClassification
 from psgnn.training import Run, fit
 
 CAVES = nx.connected_caveman_graph(4, 6)
 RANDOM = nx.gnp_random_graph(20, 0.2, seed=4)
 
 
-def evidence(view: TensorView, *, graphs: tuple[int, ...] = (0,), seed: int = 0) -> Evidence:
+def seen(view: TensorView, pairs: Any, labels: Any) -> Seen:
+    return view, LabelledPairs(pairs, labels.astype(np.float32), view.union.graph_of[pairs[0]])
+
+
+def evidence(view: TensorView, *, graphs: tuple[int, ...] = (0,), seed: int = 0) -> Seen:
     """All pairs of these graphs, labelled by chance."""
     pairs = [np.stack(np.triu_indices(view.union.sizes[g], 1)) + view.union.ptr[g] for g in graphs]
     joined = np.concatenate(pairs, axis=1).astype(np.int64)
     labels = np.random.default_rng(seed).integers(0, 2, joined.shape[1]).astype(np.float64)
-    return Evidence(view, joined, labels)
+    return seen(view, joined, labels)
 
 
-def learnt(method: str, view: TensorView, known: Evidence, k: int | str = 5, seed: int = 0) -> torch.Tensor:
+def learnt(method: str, view: TensorView, known: Seen, k: int | str = 5, seed: int = 0) -> torch.Tensor:
     picker = LearnedPicker(method, k, seed)
-    picker.learn(view, [known], replace(known, labels=known.labels.copy()))
+    picker.learn(view, [known], known)
     return picker(view).nodes
 
 
@@ -74,33 +79,33 @@ def test_random_search_is_another_choice_that_depends_on_its_seed() -> None:
     assert searched != set(learnt("random-search", view, known, seed=1)[0].tolist())
 
 
-def alike(*planted: int) -> Evidence:
+def alike(*planted: int) -> Seen:
     """All pairs of a graph, labelled 1 where both nodes are as far from one of the planted nodes."""
     graph = nx.gnp_random_graph(30, 0.12, seed=1)
     view = view_of([data_of(graph)])
-    pairs = evidence(view).pairs
+    pairs = evidence(view)[1].pairs
     far = np.array([nx.single_source_shortest_path_length(graph, p)[v] for p in planted for v in graph])
     far = far.reshape(len(planted), -1)
-    return Evidence(view, pairs, (far[:, pairs[0]] == far[:, pairs[1]]).any(axis=0).astype(np.float64))
+    return seen(view, pairs, (far[:, pairs[0]] == far[:, pairs[1]]).any(axis=0).astype(np.float64))
 
 
 @pytest.mark.parametrize("planted", [0, 5, 12, 29])
 def test_boosting_finds_the_node_that_decides(planted: int) -> None:
     known = alike(planted)
-    assert learnt("boosted", known.view, known, k=3)[0, 0] == planted
+    assert learnt("boosted", known[0], known, k=3)[0, 0] == planted
 
 
 @pytest.mark.parametrize("planted", [(1, 17), (4, 29), (5, 18)])
 def test_boosting_goes_on_with_what_the_first_anchor_leaves_open(planted: tuple[int, int]) -> None:
     """The second node that decides comes next, before one that by itself explains more but resembles the first."""
     known = alike(*planted)
-    assert set(learnt("boosted", known.view, known, k=2)[0].tolist()) == set(planted)
+    assert set(learnt("boosted", known[0], known, k=2)[0].tolist()) == set(planted)
 
 
 def test_random_search_keeps_the_set_that_validation_prefers() -> None:
     """With one anchor and as many draws as nodes, the node that decides is often drawn, and then it is kept."""
     known = alike(12)
-    found = [int(learnt("random-search", known.view, known, 1, seed)[0, 0]) for seed in range(12)]
+    found = [int(learnt("random-search", known[0], known, 1, seed)[0, 0]) for seed in range(12)]
     assert found.count(12) >= 4  # 63 in 100 seeds draw it; by chance alone it would be kept in 3
 
 
@@ -112,7 +117,7 @@ def test_a_graph_without_pairs_of_both_kinds_gets_farthest_first_anchors(
     view = view_of([data_of(CAVES), data_of(RANDOM)])
     known = evidence(view, graphs=(1,) if label is None else (0, 1))
     if label is not None:
-        known.labels[view.union.graph_of[known.pairs[0]] == 0] = label
+        known[1].labels[known[1].graph_ids == 0] = label
     nodes = learnt(method, view, known)
     expected = farthest_first(view.union.graph(0), 5, np.random.default_rng([0, 0]))
     assert nodes[0].tolist() == expected.tolist()
@@ -124,13 +129,13 @@ def test_anchors_are_learnt_in_the_graph_that_hides_the_pairs() -> None:
     """Evidence of several views counts each in its own: distances change when edges are hidden."""
     view = view_of([data_of(nx.cycle_graph(12))])
     opened = view_of([data_of(nx.path_graph(12))])  # the cycle without its edge (11, 0)
-    known = evidence(view)
+    known = evidence(view)[1]
     ends = np.minimum(known.pairs, 11 - known.pairs)
     labels = (ends[0] == ends[1]).astype(np.float64)  # alike as seen from no node of the cycle
     picker = LearnedPicker("boosted", 2)
-    picker.learn(view, [Evidence(opened, known.pairs, labels)], Evidence(view, known.pairs, labels))
+    picker.learn(view, [seen(opened, known.pairs, labels)], seen(view, known.pairs, labels))
     in_opened = picker(view).nodes
-    picker.learn(view, [Evidence(view, known.pairs, labels)], Evidence(view, known.pairs, labels))
+    picker.learn(view, [seen(view, known.pairs, labels)], seen(view, known.pairs, labels))
     assert not in_opened.equal(picker(view).nodes)
 
 
@@ -177,9 +182,7 @@ def test_training_keeps_the_learnt_anchors(picker: str) -> None:
     task = tasks()[1]
     result = train(task, picker=picker, anchors=6)
     known = (view_of(task.graphs), task.train, task.val)
-    training, validation = (
-        Evidence(known[0], split.pairs, split.labels.astype(np.float64)) for split in known[1:]
-    )
+    training, validation = ((known[0], split) for split in known[1:])
     alone = LearnedPicker(picker, 6)
     alone.learn(known[0], [training], validation)
     assert result.anchors == alone(known[0]).nodes.tolist()

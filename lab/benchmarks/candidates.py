@@ -65,9 +65,7 @@ def run(
 ) -> dict[str, Any]:
     """One case."""
     task = psgnn.LinkPrediction(psgnn.load_dataset(dataset, **options), seed=SEED)
-    run = psgnn.fit(
-        psgnn.build_model(model, task, **settings), task, epochs=EPOCHS, seed=SEED, device="cpu"
-    )
+    run = psgnn.fit(psgnn.build_model(model, task, **settings), task, epochs=EPOCHS, seed=SEED, device="cpu")
     start = time.perf_counter()
     truth, count = best_scores(run, max(ASKED))
     all_seconds = time.perf_counter() - start

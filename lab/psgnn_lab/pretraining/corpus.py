@@ -68,7 +68,7 @@ def _lesson(
     labels = torch.cat([torch.ones(ones.shape[1]), torch.zeros(zeros.shape[1])])
     choice = model.pick(view)
     assert isinstance(choice, AnchorSet)
-    positions = channels_of(view, choice, model.encoder.parts)  # type: ignore[arg-type]
+    positions = channels_of(view, choice, model.encoder.parts)
     statistics = pair_statistics_of(positions, pairs)
     context = context_columns(positions, pairs.numpy(), statistics.numpy(), strict=strict)
     shape = torch.from_numpy(context_of(positions).shape[0])

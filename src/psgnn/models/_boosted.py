@@ -3,32 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 import torch
-from torch import nn
 
 from psgnn.anchors._rules import anchor_counts, batch_anchors
 from psgnn.distances._oracle import DistanceOracle
 from psgnn.graph._graph import GraphBatch, IntArray
 from psgnn.kernels._anchors import CELLS, RIDGE, cell_gains, pair_cells
 from psgnn.models._anchor_sets import AnchorSet
+from psgnn.models._interfaces import Picker, Seen
 from psgnn.models._view import TensorView
 
 Floats = npt.NDArray[np.float64]
 STEP = 0.5
 MOST_CANDIDATES, MOST_PAIRS = 1024, 20_000
-
-
-@dataclass(frozen=True, eq=False)
-class Evidence:
-    """Pairs ``[2, P]`` of union nodes with labels ``[P]``, and the view in which they are seen."""
-
-    view: TensorView
-    pairs: IntArray
-    labels: Floats
 
 
 class _Boost:
@@ -57,7 +47,7 @@ class _Boost:
         return STEP * np.asarray(table)
 
 
-class LearnedPicker(nn.Module):
+class LearnedPicker(Picker):
     r"""Anchors that explain the training pairs of their graph; fixed once they are learnt.
 
     ``boosted``: one after another, each the node whose table :math:`t(|d_u - d_v|, \min(d_u, d_v))` lowers the
@@ -66,12 +56,18 @@ class LearnedPicker(nn.Module):
     log-loss on the validation pairs. A graph without pairs to learn from gets farthest-first anchors.
     """
 
+    learns_first = True
+
     def __init__(self, method: str, k: int | str, seed: int = 0) -> None:
         super().__init__()
         self.method, self.k, self.seed = method, k, seed
         self._learnt: tuple[GraphBatch, IntArray] | None = None
 
-    def learn(self, view: TensorView, training: Sequence[Evidence], validation: Evidence) -> None:
+    def keeps_anchors(self, reads_positions: bool) -> bool:
+        """Keep what was learnt."""
+        return True
+
+    def learn(self, view: TensorView, training: Sequence[Seen], validation: Seen) -> None:
         """Choose the anchors of every graph of the view from pairs of known label."""
         many = anchor_counts(view.union, self.k)
         nodes = self._spread(view)
@@ -93,7 +89,7 @@ class LearnedPicker(nn.Module):
         return batch_anchors(view.union, "farthest-first", self.k, self.seed)
 
     def _of_graph(
-        self, view: TensorView, g: int, count: int, training: Sequence[Evidence], validation: Evidence
+        self, view: TensorView, g: int, count: int, training: Sequence[Seen], validation: Seen
     ) -> IntArray | None:
         rng = np.random.default_rng([self.seed, g])
         size = int(view.union.sizes[g])
@@ -125,14 +121,14 @@ class LearnedPicker(nn.Module):
 
 
 def _table(
-    evidence: Sequence[Evidence], g: int, candidates: IntArray, rng: np.random.Generator
+    known: Sequence[Seen], g: int, candidates: IntArray, rng: np.random.Generator
 ) -> tuple[npt.NDArray[np.uint8], Floats]:
     """Cells ``[C, P]`` and labels ``[P]`` of the pairs of a graph, a random part of them where there are many."""
     cells, labels = [], []
-    for part in evidence:
-        union = part.view.union
-        own = np.flatnonzero(union.graph_of[part.pairs[0]] == g)
-        most = MOST_PAIRS // len(evidence)
+    for view, part in known:
+        union = view.union
+        own = np.flatnonzero(part.graph_ids == g)
+        most = MOST_PAIRS // len(known)
         if own.size > most:
             own = np.sort(rng.choice(own, most, replace=False))
         first = int(union.ptr[g])
@@ -141,5 +137,5 @@ def _table(
         us, vs = np.ascontiguousarray(part.pairs[:, own] - first)
         pair_cells(hops, us, vs, found)
         cells.append(found)
-        labels.append(part.labels[own])
+        labels.append(part.labels[own].astype(np.float64))
     return np.concatenate(cells, axis=1), np.concatenate(labels)

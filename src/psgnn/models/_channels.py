@@ -7,6 +7,7 @@ import torch
 from torch import nn
 
 from psgnn.models._anchor_sets import AnchorSet, channels_of
+from psgnn.models._interfaces import Encoder
 from psgnn.models._traits import TraitEncoder
 from psgnn.models._view import TensorView
 from psgnn.positions._measure import HEATS, Parts, Positions
@@ -27,7 +28,7 @@ def anchors_of_a_step(positions: Positions, most: int | None) -> torch.Tensor:
     return torch.arange(count) if most is None or most >= count else torch.randperm(count)[:most]
 
 
-class ChannelEncoder(nn.Module):
+class ChannelEncoder(Encoder):
     r"""A node's coordinates: some numbers an anchor, its place in the spectral basis, its role.
 
     .. math:: h_v = \text{CAT}\left( \frac{\psi(x_{vk}, r_v)}{\sqrt{K}}_{k=1..K}, \
@@ -38,6 +39,8 @@ class ChannelEncoder(nn.Module):
     MLP shared by all anchors, c_t are learnt scales. So a dot product or a squared distance of embeddings is a sum over
     anchors and eigenvectors, whatever their number.
     """
+
+    reads_positions = True
 
     def __init__(self, parts: Parts, hidden: int, *, dropout: float, in_channels: int = 0) -> None:
         super().__init__()

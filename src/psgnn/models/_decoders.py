@@ -3,24 +3,32 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 
+import numpy as np
 import torch
 from torch import nn
 
+from psgnn.distances._propagation import Floats
+from psgnn.graph._graph import IntArray
 from psgnn.models._channels import MOST_TRAINING_ANCHORS, anchors_of_a_step
+from psgnn.models._interfaces import Decoder
 from psgnn.models._sparse import pair_dots
 from psgnn.models._statistics import pair_statistics_of
 from psgnn.models._traits import TraitEncoder
 from psgnn.positions._context import SHAPE, context_columns, context_of
 from psgnn.positions._measure import FARTHEST_FROM_MEAN, Parts, Positions
-from psgnn.positions._statistics import statistic_names
+from psgnn.positions._statistics import pair_statistics, statistic_groups, statistic_names
+from psgnn.scoring._scorer import Evidence
 
 # Into which pairs of graphs with anchors of different numbers are sorted, by that number.
 GROUPS = 8
 
 
-class DotDecoder(nn.Module):
+class DotDecoder(Decoder):
     """The paper's: the dot product of the two embeddings; with ``offset``, plus a number that is learnt."""
+
+    similarity = "dot"
 
     def __init__(self, *, offset: bool = False) -> None:
         super().__init__()
@@ -32,8 +40,10 @@ class DotDecoder(nn.Module):
         return dot if self.offset is None else dot + self.offset
 
 
-class DistanceDecoder(nn.Module):
+class DistanceDecoder(Decoder):
     r"""Near means likely: :math:`b - e^s \lVert h_u - h_v \rVert_2`, with learnt scale and offset."""
+
+    similarity = "distance"
 
     def __init__(self) -> None:
         super().__init__()
@@ -46,7 +56,7 @@ class DistanceDecoder(nn.Module):
         return self.offset - self.scale.exp() * (apart + 1e-8).sqrt()
 
 
-class PairDecoder(nn.Module, ABC):
+class PairDecoder(Decoder, ABC):
     """Scores pairs by what is measured about them; several members are trained side by side, and their mean counts."""
 
     def forward(self, positions: Positions, pairs: torch.Tensor) -> torch.Tensor:
@@ -129,6 +139,34 @@ class SetDecoder(PairDecoder):
         seen = torch.cat(parts, dim=1)
         scores: torch.Tensor = self.linear(g) + torch.cat([mlp(seen) for mlp in self.mlps], dim=1)
         return scores
+
+    def evidence(self, positions: Positions, pairs: IntArray) -> Evidence:
+        """What the scores of pairs ``[2, P]`` rest on: statistics, channels and traits."""
+        parts, us, vs = positions.parts, *pairs
+        channels = np.stack([positions.channels[us], positions.channels[vs]], axis=1)  # [P, 2, K, C]
+        traits = np.stack([positions.traits[us], positions.traits[vs]], axis=1)  # [P, 2, F]
+        shape, width = channels.shape[1:], traits.shape[2] // 3
+        of_channel = ["hops"] * (2 * parts.hops)
+        of_channel += ["walks"] * (shape[2] - len(of_channel))
+        of_trait = ["roles"] * positions.roles.shape[1]
+        of_trait += ["features"] * (width - len(of_trait))
+        counts = positions.counts[positions.view.union.graph_of[us]]
+
+        @torch.no_grad()
+        def score(rows: IntArray, mixed: Sequence[Floats]) -> Floats:
+            statistics, seen, known = (torch.from_numpy(part).to(self.mean.device) for part in mixed)
+            found = self.read(
+                statistics,
+                seen.reshape(-1, *shape),
+                known.reshape(-1, 2, 3 * width),
+                torch.from_numpy(counts[rows]),
+            )
+            return np.asarray(found.cpu().numpy())
+
+        tables = [pair_statistics(positions, pairs)]
+        tables += [channels.reshape(len(us), -1), traits.reshape(len(us), -1)]
+        groups = [statistic_groups(parts), of_channel * (2 * shape[1]), of_trait * 6]
+        return Evidence(tables, [np.array(names, np.str_) for names in groups], score)
 
     def read(
         self, statistics: torch.Tensor, channels: torch.Tensor, traits: torch.Tensor, counts: torch.Tensor

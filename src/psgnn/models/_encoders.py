@@ -10,6 +10,7 @@ from torch import nn
 
 from psgnn.models._anchor_sets import AnyAnchors, Measured
 from psgnn.models._convolutions import make_conv
+from psgnn.models._interfaces import Encoder
 from psgnn.models._messages import anchor_messages
 from psgnn.models._view import TensorView
 
@@ -78,7 +79,7 @@ class AnchorLayer(nn.Module):
         return read + constant * seen.weight[seen.graph]
 
 
-class AnchorEncoder(nn.Module):
+class AnchorEncoder(Encoder):
     """L anchor layers: the hidden ones pool over the anchors, the last gives one number an anchor.
 
     ``cutoff`` truncates distances (P-GNN's fast variant, 2 hops); ``normalize`` scales every embedding to
@@ -135,7 +136,7 @@ def _standardised(h: torch.Tensor, view: TensorView) -> torch.Tensor:
     return h / (mean(h**2) + 1e-5).sqrt()
 
 
-class ConvEncoder(nn.Module):
+class ConvEncoder(Encoder):
     """A stack of PyG convolutions, for the models that do not know positions."""
 
     def __init__(

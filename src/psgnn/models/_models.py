@@ -13,8 +13,9 @@ from psgnn.models._anchor_sets import AnyAnchors, channels_of
 from psgnn.models._boosted import LearnedPicker
 from psgnn.models._channels import ChannelEncoder
 from psgnn.models._config import LEARNED_PICKERS, ModelConfig, make_config
-from psgnn.models._decoders import ContextDecoder, DistanceDecoder, DotDecoder, PairDecoder, SetDecoder
+from psgnn.models._decoders import ContextDecoder, DistanceDecoder, DotDecoder, SetDecoder
 from psgnn.models._encoders import AnchorEncoder, ConvEncoder
+from psgnn.models._interfaces import Decoder, Encoder, Picker
 from psgnn.models._pickers import RandomSets, RulePicker, ScorePicker, SequentialPicker
 from psgnn.models._view import TensorView
 from psgnn.positions._measure import Parts, Positions
@@ -29,7 +30,7 @@ class PositionModel(nn.Module):
     """Embeddings of the nodes of a view, and scores of pairs of them."""
 
     def __init__(
-        self, config: ModelConfig, picker: nn.Module | None, encoder: nn.Module, decoder: nn.Module
+        self, config: ModelConfig, picker: Picker | None, encoder: Encoder, decoder: Decoder
     ) -> None:
         super().__init__()
         self.config = config
@@ -37,19 +38,12 @@ class PositionModel(nn.Module):
         self.encoder = encoder
         self.decoder = decoder
         # What makes embeddings comparable where the pair decoder does not read them.
-        self.embedding_decoder = DistanceDecoder() if isinstance(decoder, PairDecoder) else None
+        self.embedding_decoder = DistanceDecoder() if decoder.similarity is None else None
 
     @property
     def fixed_anchors(self) -> bool:
-        """Whether all steps have the anchors of the visible graph.
-
-        Position layers are given those that a rule picks on the graph of the step: on a graph with many equal nodes the
-        folds differ in them, and layers that have seen several sets rely less on one. Channels, which are measured
-        once for each fold and set of anchors, are not.
-        """
-        if isinstance(self.picker, RulePicker):
-            return isinstance(self.encoder, ChannelEncoder) and not self.picker.redraw
-        return isinstance(self.picker, LearnedPicker)
+        """Whether all steps have the anchors of the visible graph."""
+        return self.picker is not None and self.picker.keeps_anchors(self.encoder.reads_positions)
 
     def pick(
         self, view: TensorView, generator: torch.Generator | None = None, exploration: float = 0.0
@@ -64,9 +58,9 @@ class PositionModel(nn.Module):
         self, view: TensorView, generator: torch.Generator, exploration: float, samples: int
     ) -> Sequence[AnyAnchors | None]:
         """Several choices of anchors for one training step."""
-        if isinstance(self.picker, SequentialPicker):
-            return self.picker.sample(view, generator, samples)
-        return [self.pick(view, generator, exploration) for _ in range(samples)]
+        if self.picker is None:
+            return [None] * samples
+        return self.picker.sample(view, generator, exploration, samples)
 
     def forward(self, view: TensorView, choice: AnyAnchors | None) -> torch.Tensor:
         """Embeddings ``[N, d]`` of the nodes."""
@@ -75,17 +69,13 @@ class PositionModel(nn.Module):
 
     def score(self, view: TensorView, choice: AnyAnchors | None, pairs: torch.Tensor) -> torch.Tensor:
         """Logits ``[P]`` of the pairs ``[2, P]``."""
-        scores: torch.Tensor
-        if isinstance(self.decoder, PairDecoder):
-            scores = self.decoder(self.positions(view, choice), pairs)
-        else:
-            scores = self.decoder(*self.embedded(view, choice, pairs))
+        scores: torch.Tensor = self.decoder(*self._read(view, choice, pairs))
         return scores
 
     @torch.no_grad()
     def predict(self, view: TensorView, choice: AnyAnchors | None, pairs: torch.Tensor) -> torch.Tensor:
         """`score` without gradients, in blocks where pairs are scored one by one."""
-        if not isinstance(self.encoder, ChannelEncoder):
+        if not self.encoder.reads_positions:
             return self.score(view, choice, pairs)
         blocks = torch.split(pairs, PAIR_BLOCK, dim=1)
         return torch.cat([self.score(view, choice, block) for block in blocks])
@@ -109,11 +99,8 @@ class PositionModel(nn.Module):
     ) -> torch.Tensor:
         """Binary cross-entropy of the scores; with a set decoder, that of the embeddings is added."""
         entropy = nn.functional.binary_cross_entropy_with_logits
-        if isinstance(self.decoder, PairDecoder):
-            scores = self.decoder.member_scores(self.positions(view, choice), pairs)
-            loss = entropy(scores, labels[:, None].expand_as(scores))
-        else:
-            loss = entropy(self.score(view, choice, pairs), labels)
+        scores = self.decoder.member_scores(*self._read(view, choice, pairs))
+        loss = entropy(scores, labels[:, None].expand_as(scores))
         if self.embedding_decoder is not None:
             some = slice(None, None, self.config.embed_every)
             scores = self.embedding_decoder(*self.embedded(view, choice, pairs[:, some]))
@@ -125,22 +112,29 @@ class PositionModel(nn.Module):
 
         Pretrained weights have the scales that they were trained with.
         """
-        if self.config.init == "pretrained":
+        if self.config.init == "pretrained" or not self.encoder.reads_positions:
             return
-        if isinstance(self.encoder, ChannelEncoder):
-            self.encoder.calibrate(self.positions(view, choice))
-        if isinstance(self.decoder, PairDecoder):
-            self.decoder.calibrate(self.positions(view, choice), pairs)
+        positions = self.positions(view, choice)
+        self.encoder.calibrate(positions)
+        self.decoder.calibrate(positions, pairs)
 
     def positions(self, view: TensorView, choice: AnyAnchors | None) -> Positions:
         """What is measured about the nodes of a view, where the encoder reads channels."""
         return channels_of(view, choice, self.encoder.parts)  # type: ignore[arg-type]
 
+    def _read(
+        self, view: TensorView, choice: AnyAnchors | None, pairs: torch.Tensor
+    ) -> tuple[torch.Tensor | Positions, torch.Tensor]:
+        """What the decoder reads, and the pairs as places in it."""
+        if self.decoder.similarity is None:
+            return self.positions(view, choice), pairs
+        return self.embedded(view, choice, pairs)
+
     def embedded(
         self, view: TensorView, choice: AnyAnchors | None, pairs: torch.Tensor
     ) -> tuple[torch.Tensor, torch.Tensor]:
         """Embeddings, and the pairs as places among them; only those of their nodes, where the encoder can."""
-        if isinstance(self.encoder, ChannelEncoder):
+        if self.encoder.reads_positions:
             nodes, places = torch.unique(pairs, return_inverse=True)
             return self.encoder(view, choice, nodes), places
         return self.encoder(view, choice), pairs
@@ -172,7 +166,7 @@ def model_of(config: ModelConfig) -> PositionModel:
         return PositionModel(config, _picker(config), _encoder(config), _decoder(config))
 
 
-def _picker(config: ModelConfig) -> nn.Module | None:
+def _picker(config: ModelConfig) -> Picker | None:
     if config.picker == "none":
         return None
     if config.picker == "random-sets":
@@ -198,7 +192,7 @@ def _picker(config: ModelConfig) -> nn.Module | None:
     return RulePicker(config.picker, config.anchors, config.seed, redraw=config.picker == "random")
 
 
-def _encoder(config: ModelConfig) -> nn.Module:
+def _encoder(config: ModelConfig) -> Encoder:
     sizes = config.in_channels, config.hidden, config.layers
     common: dict[str, Any] = {"dropout": config.dropout, "batch_norm": config.batch_norm}
     if config.encoder == "channels":
@@ -221,7 +215,7 @@ def _encoder(config: ModelConfig) -> nn.Module:
     )
 
 
-def _decoder(config: ModelConfig) -> nn.Module:
+def _decoder(config: ModelConfig) -> Decoder:
     if config.decoder == "context":
         return ContextDecoder(
             _parts(config),

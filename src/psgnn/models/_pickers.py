@@ -18,12 +18,13 @@ from psgnn.graph._graph import IntArray
 from psgnn.models._anchor_sets import AnchorSet, RandomAnchorSets
 from psgnn.models._config import ESTIMATORS
 from psgnn.models._convolutions import make_conv
+from psgnn.models._interfaces import Picker
 from psgnn.models._subsets import KSubset
 from psgnn.models._view import TensorView
 from psgnn.positions._structure import STRUCTURAL_FEATURES, structural_features
 
 
-class RulePicker(nn.Module):
+class RulePicker(Picker):
     """Anchors by one of `psgnn.anchors.RULES`; with ``redraw``, new ones in every training step."""
 
     def __init__(self, rule: str, k: int | str, seed: int = 0, *, redraw: bool = False) -> None:
@@ -31,6 +32,14 @@ class RulePicker(nn.Module):
         if rule not in RULES:
             raise unknown_name("anchor rule", rule, RULES)
         self.rule, self.k, self.seed, self.redraw = rule, k, seed, redraw
+
+    def keeps_anchors(self, reads_positions: bool) -> bool:
+        """Share anchors where positions are measured once per fold and anchor set.
+
+        Position layers get the anchors that the rule picks on the graph of the step: on a graph with many equal nodes
+        the folds differ in them, and layers that have seen several sets rely less on one.
+        """
+        return reads_positions and not self.redraw
 
     def forward(
         self, view: TensorView, generator: torch.Generator | None = None, exploration: float = 0.0
@@ -48,7 +57,7 @@ class RulePicker(nn.Module):
         return AnchorSet.plain(batch_anchors(view.union, self.rule, self.k, seed))
 
 
-class RandomSets(nn.Module):
+class RandomSets(Picker):
     """P-GNN's anchors: of each size N / 2, N / 4, ... as many random sets as there are sizes, log^2 N in all.
 
     In training they are drawn anew in every step; in evaluation the seed fixes them.
@@ -77,7 +86,7 @@ class RandomSets(nn.Module):
         return RandomAnchorSets(nodes, starts, weight.to(view.x))
 
 
-class ScorePicker(nn.Module):
+class ScorePicker(Picker):
     r"""The paper's anchor selection: a GNN scores every node, the K largest are the anchors.
 
     .. math:: o = n(f_1(x^{(D)})) + \alpha \, \epsilon
@@ -223,7 +232,7 @@ def _best_of_equals(view: TensorView, scores: np.ndarray, nearest: np.ndarray, s
     return np.flatnonzero(left)
 
 
-class SequentialPicker(nn.Module):
+class SequentialPicker(Picker):
     r"""Anchors one after another: each score also sees where the anchors so far are.
 
     .. math:: p(a_j = v \mid a_{<j}) \propto \exp \text{MLP}(\text{structure}(v), \text{dynamic}(v, a_{<j}))
@@ -246,9 +255,11 @@ class SequentialPicker(nn.Module):
         self, view: TensorView, generator: torch.Generator | None = None, exploration: float = 0.0
     ) -> AnchorSet:
         """Pick in every graph of the view."""
-        return self.sample(view, generator, 1)[0]
+        return self.sample(view, generator, exploration, 1)[0]
 
-    def sample(self, view: TensorView, generator: torch.Generator | None, samples: int) -> list[AnchorSet]:
+    def sample(
+        self, view: TensorView, generator: torch.Generator | None, exploration: float, samples: int
+    ) -> list[AnchorSet]:
         """Several independent choices (all equal in evaluation), for little more than the cost of one."""
         many = anchor_counts(view.union, self.k)
         starts = view.union.ptr[:-1]

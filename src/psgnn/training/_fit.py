@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import torch
 
 from psgnn.console import Bar
@@ -19,7 +18,7 @@ from psgnn.errors import InputError, check_integer
 from psgnn.graph._graph import IntArray
 from psgnn.memory import peak_bytes
 from psgnn.models._anchor_sets import AnyAnchors
-from psgnn.models._boosted import Evidence, LearnedPicker
+from psgnn.models._interfaces import Seen
 from psgnn.models._models import PositionModel
 from psgnn.models._team import Team, joined
 from psgnn.models._view import TensorView
@@ -146,10 +145,8 @@ class _Trainer:
         self.watched = part_of(
             task.val, MOST_WATCHED_LARGE if self.batches.large else MOST_WATCHED_PAIRS, seed
         )
-        if isinstance(model.picker, LearnedPicker):
-            model.picker.learn(
-                self.view, self._evidence(), _evidence(self.view, task.val.pairs, task.val.labels)
-            )
+        if model.picker is not None and model.picker.learns_first:
+            model.picker.learn(self.view, self._training_pairs(), (self.view, task.val))
         self.whole = True  # weights, their average and the number of the epoch belong together
         model.eval()
         # Anchors that training changes are picked too, so that a number of them that cannot be is known at once.
@@ -184,10 +181,14 @@ class _Trainer:
         if folder is not None and self.team.leads:
             save_state(folder, state, self._identity, self.model, self.optimizer)
 
-    def _evidence(self) -> list[Evidence]:
+    def _training_pairs(self) -> list[Seen]:
         """Every training pair once, in the graph that hides it if need be, for anchors that are learnt beforehand."""
         streams = (np.random.default_rng([self.seed, step, 1]) for step in range(self.batches.rounds))
-        return [_evidence(*self.batches.pairs(step, rng, None)) for step, rng in enumerate(streams)]
+        found = (self.batches.pairs(step, rng, None) for step, rng in enumerate(streams))
+        return [
+            (view, LabelledPairs(pairs, labels, view.union.graph_of[pairs[0]]))
+            for view, pairs, labels in found
+        ]
 
     def run(self, state: State, folder: Path | None, progress: bool) -> None:
         """Train until the last epoch or until patience ends."""
@@ -395,7 +396,3 @@ def _hidden_links(task: Task) -> IntArray:
     if not isinstance(task, LinkPrediction):
         return np.zeros((2, 0), np.int64)
     return np.concatenate([split.pairs[:, split.labels == 1] for split in (task.val, task.test)], axis=1)
-
-
-def _evidence(view: TensorView, pairs: IntArray, labels: npt.NDArray[np.float32]) -> Evidence:
-    return Evidence(view, pairs, labels.astype(np.float64))

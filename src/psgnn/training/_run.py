@@ -26,13 +26,11 @@ from psgnn.models._anchor_sets import (
     anchors_of_tensors,
     is_sound,
 )
-from psgnn.models._channels import NODE_BLOCK, ChannelEncoder
+from psgnn.models._channels import NODE_BLOCK
 from psgnn.models._config import ModelConfig
-from psgnn.models._decoders import DotDecoder, SetDecoder
 from psgnn.models._models import PAIR_BLOCK, PositionModel, model_of
 from psgnn.models._view import TensorView, view_of
 from psgnn.positions._context import LEAST_HIDDEN
-from psgnn.positions._statistics import pair_statistics, statistic_groups
 from psgnn.scoring._answers import answer, similar
 from psgnn.scoring._explain import explain
 from psgnn.scoring._scorer import Evidence, Similarity, check_pairs
@@ -131,14 +129,12 @@ class Run:
     @property
     def similarity(self) -> Similarity | None:
         """How a score follows from two embeddings; None where it rests on more than these."""
-        if self.model.embedding_decoder is not None:
-            return None
-        return "dot" if isinstance(self.model.decoder, DotDecoder) else "distance"
+        return self.model.decoder.similarity
 
     @property
     def embeds_some(self) -> bool:
         """Whether embedding some of the nodes takes less than embedding all of them."""
-        return isinstance(self.model.encoder, ChannelEncoder)
+        return self.model.encoder.reads_positions
 
     @torch.no_grad()
     def embed(self, nodes: npt.ArrayLike | None = None, *, show_progress: bool = False) -> Floats:
@@ -154,35 +150,9 @@ class Run:
 
     def evidence(self, pairs: IntArray) -> Evidence | None:
         """What the scores of pairs ``[2, P]`` rest on, by kind, where the model reads positions pair by pair."""
-        decoder = self.model.decoder
-        if not isinstance(decoder, SetDecoder):
+        if self.similarity is not None:
             return None
-        positions = self.model.positions(self._seen, self.choice)
-        parts, us, vs = positions.parts, *pairs
-        channels = np.stack([positions.channels[us], positions.channels[vs]], axis=1)  # [P, 2, K, C]
-        traits = np.stack([positions.traits[us], positions.traits[vs]], axis=1)  # [P, 2, F]
-        shape, width = channels.shape[1:], traits.shape[2] // 3
-        of_channel = ["hops"] * (2 * parts.hops)
-        of_channel += ["walks"] * (shape[2] - len(of_channel))
-        of_trait = ["roles"] * positions.roles.shape[1]
-        of_trait += ["features"] * (width - len(of_trait))
-        counts = positions.counts[self.batch.graph_of[us]]
-
-        @torch.no_grad()
-        def score(rows: IntArray, mixed: Sequence[Floats]) -> Floats:
-            statistics, seen, known = (torch.from_numpy(part).to(self.view.x.device) for part in mixed)
-            found = decoder.read(
-                statistics,
-                seen.reshape(-1, *shape),
-                known.reshape(-1, 2, 3 * width),
-                torch.from_numpy(counts[rows]),
-            )
-            return np.asarray(found.cpu().numpy())
-
-        tables = [pair_statistics(positions, pairs)]
-        tables += [channels.reshape(len(us), -1), traits.reshape(len(us), -1)]
-        groups = [statistic_groups(parts), of_channel * (2 * shape[1]), of_trait * 6]
-        return Evidence(tables, [np.array(names, np.str_) for names in groups], score)
+        return self.model.decoder.evidence(self.model.positions(self._seen, self.choice), pairs)
 
     def predict(self, **options: Any) -> polars.DataFrame:
         """Predict missing links by name: ``top=50``, ``of="Ada"`` or ``pairs=[("Ada", "Bob")]`` (`psgnn.predict`)."""
