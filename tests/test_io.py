@@ -26,8 +26,8 @@ from torch_geometric.data import Data
 
 from psgnn import Graph
 from psgnn.errors import InputError
+from psgnn.graph._edges import number
 from psgnn.graph._exports import write_table
-from psgnn.graph._formats import number
 from psgnn.graph._read import Reading, read_graph, read_labels, read_pairs
 from psgnn.paths import atomic_write, check_output
 

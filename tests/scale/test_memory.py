@@ -17,7 +17,7 @@ import psgnn
 from conftest import Command
 from psgnn import memory
 from psgnn.errors import InputError
-from psgnn.graph._tables import ROW_BYTES
+from psgnn.graph._table import ROW_BYTES
 from psgnn.memory import describe, empty_columns, keep_columns, limit_memory, parse_size, save_columns
 from psgnn.models import build_model
 from psgnn.tasks import LinkPrediction
@@ -144,7 +144,7 @@ print("done")
 def test_room_is_asked_for_before_a_file_is_read(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """By the number of rows, and more for names than for integers."""
     asked: list[int] = []
-    monkeypatch.setattr("psgnn.graph._tables.need_room", asked.append)
+    monkeypatch.setattr("psgnn.graph._table.need_room", asked.append)
     for name, frame in {
         "integers": pl.DataFrame({"source": range(99), "target": range(1, 100)}),
         "names": pl.DataFrame({"source": [f"a{i}" for i in range(99)], "target": ["b"] * 99}),

@@ -22,10 +22,13 @@ import polars as pl
 import scipy  # its parts load when they are used
 
 from psgnn.errors import InputError
-from psgnn.graph._formats import Edges, as_integers, from_edge_index, from_matrix, number, read_edges
+from psgnn.graph._edges import Edges, as_integers, number
+from psgnn.graph._formats import read_edges
 from psgnn.graph._graph import Adjacency, Graph, IntArray, check_names, to_numpy
 from psgnn.graph._headers import Columns, chosen_pair, first_pair, named_pair
-from psgnn.graph._tables import Table, read_table
+from psgnn.graph._matrices import from_edge_index, from_matrix
+from psgnn.graph._table import Table
+from psgnn.graph._tables import read_table
 from psgnn.kernels._csr import bucket_edges, drop_repeats, transpose
 from psgnn.paths import PathLike, check_file
 
