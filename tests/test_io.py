@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import itertools
+import json
 import logging
 import os
 import pickle
@@ -126,10 +127,14 @@ def test_parquet(tmp_path: Path, save: Callable[[Path], None]) -> None:
     assert replace(data.reading, ignored=()) == READING
 
 
-def save_graphml(path: Path) -> None:
+def multigraph() -> nx.MultiDiGraph:
     graph = nx.MultiDiGraph(EDGES)
     graph.add_node(3)
-    nx.write_graphml_xml(graph, path)
+    return graph
+
+
+def save_graphml(path: Path) -> None:
+    nx.write_graphml_xml(multigraph(), path)
 
 
 def save_packed_mtx(path: Path) -> None:
@@ -151,6 +156,13 @@ SAVERS: dict[str, Callable[[Path], None]] = {
     "dense.mat": lambda path: scipy.io.savemat(path, {"A": matrix().toarray()}),
     "problem.mat": save_problem,
     "g.graphml": save_graphml,
+    "g.gml": lambda path: nx.write_gml(multigraph(), path),
+    "g.json": lambda path: (
+        path.write_text(json.dumps(nx.node_link_data(multigraph(), edges="links"))) and None
+    ),
+    "edges.json": lambda path: (
+        path.write_text(json.dumps(nx.node_link_data(multigraph(), edges="edges"))) and None
+    ),
     "g.graphml.gz": save_graphml,
 }
 
@@ -159,9 +171,9 @@ SAVERS: dict[str, Callable[[Path], None]] = {
 def test_formats_that_know_isolated_nodes(tmp_path: Path, name: str) -> None:
     SAVERS[name](tmp_path / name)
     data = read_graph(tmp_path / name)
-    assert data.names == ["0", "1", "2", "3", "4"]
-    assert data.num_nodes == 5
-    assert edge_names(data) == {frozenset("01"), frozenset("12"), frozenset("24")}
+    first = int(".mtx" in name)  # MatrixMarket counts from 1, and names are as written
+    assert data.names == [str(first + i) for i in range(5)]
+    assert {tuple(edge) for edge in data.edges.T.tolist()} == {(0, 1), (1, 2), (2, 4)}
     assert (data.reading.edges, data.reading.reciprocal, data.reading.self_loops) == (3, 1, 1)
 
 
@@ -226,7 +238,8 @@ def test_reading_is_logged_in_one_line(tmp_path: Path, caplog: pytest.LogCapture
     with caplog.at_level(logging.INFO, logger="psgnn"):
         data = read_graph(write(tmp_path / "g.txt", lines(" ")))
     assert str(data.reading) == (
-        "4 nodes, 3 edges; symmetrised 1 reciprocal edges, dropped 1 self-loops, merged 1 duplicates"
+        "4 nodes, 3 edges (undirected); direction ignored: 1 links were given both ways; "
+        "dropped 1 self-loops; merged 1 duplicates"
     )
     assert caplog.messages == [f"read {tmp_path / 'g.txt'}: {data.reading}"]
 
@@ -299,7 +312,7 @@ def test_a_line_that_may_be_a_header_is_pointed_out(tmp_path: Path, caplog: pyte
         ("1;2;3.5;x\n2;3;4;y;z\n", True),
         ("source,kind,target,weight\na,x,b,1\n", True),
         ("0 1 friend\n1 2 foe\n2 3 5\n", False),
-        ("1;2;0,5\n2;3;1,5\n", False),
+        ("1;2;0,5\n2;3;1,5\n", True),
         ("0 1 friend 2\n1 2\n", False),
     ],
 )
@@ -416,7 +429,7 @@ def test_many_lines_with_comments_between(tmp_path: Path) -> None:
         (f"a,b\n{'x' * 500}\n", r"line 2 \('x{57}\.\.\.'\)"),
         (b"a,b\nc,\xff\xfe\n", "line 2: not UTF-8"),
         (b"\x89PNG\x00\x01", "binary and of no known format.*parquet"),
-        ("0,1\n".encode("utf-16"), "binary|UTF-8"),
+        (b"\xff\xfe0", "begins as UTF-16"),
         (pickle.dumps({"a": 1}, protocol=4), "binary|UTF-8"),
     ],
 )
@@ -482,7 +495,10 @@ WEIGHT = '<key id="k" for="edge" attr.name="weight" attr.type="double"/>'
         ("<html><body/></html>", "without a <node>"),
         (GRAPHML.format(NODES.format("")), "no edges between different nodes"),
         (GRAPHML.format(NODES.format('\n<edge source="a"/>')), "line 2: <edge> has no 'target'"),
-        (GRAPHML.format(NODES.format('<edge source="a" target="z"/>')), "node 'z', which no <node>"),
+        (
+            GRAPHML.format(NODES.format('<edge source="a" target="z"/>')),
+            "node 'z', which is not among the nodes",
+        ),
         (GRAPHML.format(NODES.format("<hyperedge/>")), "hyperedges"),
         (
             GRAPHML.format(
@@ -619,7 +635,8 @@ def test_damaged_files_never_raise_anything_else(tmp_path: Path) -> None:
     for path in sorted(tmp_path.iterdir()):
         whole = path.read_bytes()
         messages = []
-        for i in range(60):
+        rounds = 9 if path.suffix == ".parquet" else 60  # each starts a process
+        for i in range(rounds):
             damaged = bytearray(whole)
             if i % 3 == 0:
                 damaged = damaged[: int(rng.integers(1, len(whole)))]
@@ -630,7 +647,7 @@ def test_damaged_files_never_raise_anything_else(tmp_path: Path) -> None:
                 read_graph(path)
             except InputError as error:
                 messages.append(str(error))
-        assert len(messages) >= 20, path.name
+        assert len(messages) >= rounds // 3, path.name
         assert all(str(path) in message and "\n" not in message for message in messages)
 
 

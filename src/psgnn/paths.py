@@ -17,11 +17,14 @@ from psgnn.errors import InputError
 
 PathLike: TypeAlias = "str | os.PathLike[str]"
 TEMPORARY = ".psgnn-"  # how files begin that are not written to their end
+STANDARD_INPUT = Path("-")
 OUTPUT_SUFFIXES = (".csv", ".tsv", ".parquet", ".npz")
 
 
 def check_file(path: Path) -> None:
-    """Refuse a path that is not a file with something in it."""
+    """Refuse a path that is not a file with something in it; ``-`` is standard input."""
+    if path == STANDARD_INPUT:
+        return
     try:
         status = path.stat()
     except FileNotFoundError:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import itertools
+import math
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -74,7 +76,7 @@ def _factorize(values: pl.Series) -> tuple[npt.NDArray[np.int32], pl.Series]:
     return codes, distinct
 
 
-def row_names(num_nodes: int, origin: str) -> list[str]:
+def row_names(num_nodes: int, origin: str, first: int = 0) -> list[str]:
     """The numbers of the rows of a matrix as names, if there is room for them."""
     if num_nodes > MAX_NODES:
         raise InputError(f"{origin} has {num_nodes} nodes; at most {MAX_NODES} are supported")
@@ -85,4 +87,41 @@ def row_names(num_nodes: int, origin: str) -> list[str]:
             "links, number those from 0 on, or write an edge list (CSV, Parquet)"
         )
     need_room(needed)
-    return [str(i) for i in range(num_nodes)]
+    return [str(i) for i in range(first, first + num_nodes)]
+
+
+def declared_edges(
+    origin: str,
+    kind: str,
+    ids: list[str],
+    edges: list[tuple[str, str]],
+    weights: Sequence[str] = (),
+    labels: list[str] | None = None,
+) -> Edges:
+    """Edges between nodes that a file declares by their ids, and names by ``labels`` if there are any."""
+    if not ids:
+        raise InputError(f"{origin} declares no nodes; expected {kind}")
+    for text in weights:
+        if not _is_finite(text):
+            raise InputError(
+                f"{origin}: the weight '{text[:40]}' is not a finite number; correct or remove it"
+            )
+    known = dict(zip(ids, labels or ids, strict=True))
+    for end in (end for edge in edges for end in edge):
+        if end not in known:
+            raise InputError(f"{origin}: an edge joins node '{end[:40]}', which is not among the nodes")
+    ends = pl.DataFrame(
+        [(known[u], known[v]) for u, v in edges],
+        schema={"source": pl.String, "target": pl.String},
+        orient="row",
+    )
+    columns = [pl.Series(list(known.values()), dtype=pl.String), *ends]
+    names, (_, rows, cols) = number(*(as_integers(*columns) or columns))
+    return Edges(rows, cols, names, weighted=bool(weights))
+
+
+def _is_finite(text: str) -> bool:
+    try:
+        return math.isfinite(float(text))
+    except ValueError:
+        return False

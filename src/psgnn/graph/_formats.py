@@ -8,10 +8,13 @@ from pathlib import Path
 import polars as pl
 
 from psgnn.errors import InputError
+from psgnn.graph._bytes import base_name
 from psgnn.graph._edges import Edges, as_integers, number
+from psgnn.graph._gml import read_gml
 from psgnn.graph._graphml import read_graphml
 from psgnn.graph._headers import Columns
 from psgnn.graph._matrices import read_mat, read_mtx, read_npz
+from psgnn.graph._nodelink import read_nodelink
 from psgnn.graph._tables import read_table
 
 
@@ -20,12 +23,14 @@ def read_edges(path: Path, columns: Columns | None = None, header: bool | None =
 
     ``columns`` of a text or Parquet edge list hold the nodes; ``header`` says whether a text one has a header.
     """
-    suffix = Path(path.name.lower().removesuffix(".gz")).suffix
+    suffix = Path(base_name(path)).suffix
     readers: dict[str, Callable[[Path], Edges]] = {
         ".npz": read_npz,
         ".mat": read_mat,
         ".mtx": read_mtx,
         ".graphml": read_graphml,
+        ".gml": read_gml,
+        ".json": read_nodelink,
     }
     if suffix not in readers:
         return _read_edge_table(path, columns, header)

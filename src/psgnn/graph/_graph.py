@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import warnings
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Sized
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from numbers import Integral
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -88,6 +89,8 @@ class Adjacency:
             )
         if num_nodes is None:
             num_nodes = int(edges.max()) + 1 if edges.size else 0
+        if edges.dtype.kind == "u" and edges.size and int(edges.max()) > MAX_NODES:
+            raise InputError(f"edges name node {int(edges.max())}; at most {MAX_NODES} nodes are supported")
         return cls.from_edges(edges[0], edges[1], num_nodes)
 
     @property
@@ -163,12 +166,11 @@ class Graph:
         >>> Graph.from_edges([[0, 1], [1, 2]], names=["ann", "bob", "cy"])
         Graph(nodes=3, edges=2)
         """
-        if num_nodes is None and names is not None:
+        if num_nodes is None and isinstance(names, Sized):
             num_nodes = len(names)
         adjacency = Adjacency.from_edge_index(edges, num_nodes)
         if names is not None:
-            names = [str(name) for name in names]
-            check_names(names, adjacency.num_nodes)
+            names = list_names(names, adjacency.num_nodes)
         features = None if x is None else to_numpy(x)
         if features is not None and features.shape[:1] != (adjacency.num_nodes,):
             raise InputError(
@@ -180,11 +182,10 @@ class Graph:
     @classmethod
     def from_pyg(cls, data: Data) -> Graph:
         """Build from a PyG ``Data``: its ``edge_index``, ``node_names``, ``x``, ``y`` and published split."""
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # PyG warns where it takes num_nodes from the edges
-            num_nodes = data.num_nodes
         names = data.get("node_names")
-        found = cls.from_edges(data.edge_index, num_nodes, names=names, x=data.get("x"), y=data.get("y"))
+        found = cls.from_edges(
+            data.edge_index, pyg_num_nodes(data), names=names, x=data.get("x"), y=data.get("y")
+        )
         split = {key: to_numpy(data[key]) for key in OFFICIAL_SPLIT if key in data}
         return replace(found, split=split)
 
@@ -329,13 +330,47 @@ def as_graph(source: Any, what: str = "the graph") -> Graph:
     return Graph.from_pyg(source)
 
 
+def pyg_num_nodes(data: Data) -> int | None:
+    """The number of nodes of a PyG ``Data``, or None where its edges have to say it."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # PyG warns where it takes num_nodes from the edges
+        try:
+            found = data.num_nodes
+        except (NotImplementedError, RuntimeError, TypeError, AttributeError):
+            return None  # torch has no maximum of this type
+    if found is not None and not isinstance(found, Integral):
+        raise InputError(f"the Data has num_nodes={found!r}, which is no integer; correct it")
+    return None if found is None else int(found)
+
+
 def to_numpy(values: Any) -> npt.NDArray[Any]:
     """An array of anything that NumPy takes, and of tensors on any device."""
-    if hasattr(values, "detach"):
-        values = values.detach().cpu()
-        # NumPy has no bfloat16, and half precision is slow to sort.
-        return np.asarray(values.float() if str(values.dtype) in HALF_PRECISION else values)
-    return np.asarray(values)
+    try:
+        if hasattr(values, "detach"):
+            values = values.detach().cpu()
+            # NumPy has no bfloat16, and half precision is slow to sort.
+            return np.asarray(values.float() if str(values.dtype) in HALF_PRECISION else values)
+        return np.asarray(values)
+    except (ValueError, TypeError, RuntimeError) as error:  # rows of different lengths, a sparse tensor
+        reason = " ".join(str(error).split())[:100]
+        raise InputError(f"a {type(values).__name__} is no array of numbers ({reason})") from None
+
+
+def node_classes(graph: Graph) -> IntArray | None:
+    """The class of every node, int64 ``[N]``, or None if ``y`` is not one integer per node."""
+    y = None if graph.y is None else to_numpy(graph.y)
+    if y is None or y.dtype.kind not in "iu" or y.shape not in ((graph.num_nodes,), (graph.num_nodes, 1)):
+        return None
+    return y.astype(np.int64).reshape(-1)
+
+
+def list_names(names: Any, num_nodes: int) -> list[str]:
+    """Names that were given for nodes, in a list, checked."""
+    if isinstance(names, (str, Mapping)) or not isinstance(names, Iterable):
+        raise InputError(f"node_names is a {type(names).__name__}; give a list with a name for every node")
+    listed = [str(name) for name in names]
+    check_names(listed, num_nodes)
+    return listed
 
 
 def check_names(names: Sequence[str], num_nodes: int) -> None:

@@ -6,12 +6,9 @@ import math
 from pathlib import Path
 from xml.parsers import expat
 
-import numpy as np
-import polars as pl
-
 from psgnn.errors import InputError
 from psgnn.graph._bytes import decoding, read_bytes
-from psgnn.graph._edges import Edges, as_integers, number
+from psgnn.graph._edges import Edges, declared_edges
 
 
 class _GraphmlParser:
@@ -75,10 +72,4 @@ def read_graphml(path: Path) -> Edges:
         parser.expat.Parse(read_bytes(path), True)
     if not parser.nodes:
         raise InputError(f"{path} is XML without a <node>; expected GraphML")
-    ends = pl.DataFrame(parser.edges, schema={"source": pl.String, "target": pl.String}, orient="row")
-    columns = [pl.Series(parser.nodes, dtype=pl.String), *ends]
-    names, (declared, rows, cols) = number(*(as_integers(*columns) or columns))
-    undeclared = np.setdiff1d(np.concatenate([rows, cols]), declared)
-    if undeclared.size:
-        raise InputError(f"{path}: an edge joins node '{names[undeclared[0]]}', which no <node> declares")
-    return Edges(rows, cols, names, weighted=parser.weighted)
+    return declared_edges(str(path), "GraphML", parser.nodes, parser.edges, ["1"] * parser.weighted)

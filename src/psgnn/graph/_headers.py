@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Sequence
-from itertools import product
+from itertools import pairwise, product
 from typing import NamedTuple, TypeAlias
 
 Columns: TypeAlias = tuple[str, str]  # names of two columns, or their numbers
 
+IN_BRACKETS = re.compile(r"\([^()]*\)$")
 # Names of columns, compared by their letters and digits alone. They choose among columns; they make no header.
 EDGE_NAMES = (
     ("source", "target"),
@@ -23,10 +25,12 @@ EDGE_NAMES = (
     ("fromid", "toid"),
     ("head", "tail"),
     ("start", "end"),
+    ("startid", "endid"),  # :START_ID(Person) of Neo4j
     ("sender", "recipient"),
     ("sender", "receiver"),
 )
 LABEL_NAMES = tuple(product(("node", "nodeid", "id", "name"), ("label", "class", "y", "group")))
+INDEX_NAMES = ("edgeid", "eid", "linkid", "rowid", "row", "index", "relationid", "relationshipid")
 WEIGHT_NAMES = ("weight", "weights", "w", "value")
 
 
@@ -86,9 +90,25 @@ def named_pair(header: Sequence[str], edges: bool) -> tuple[int, int] | None:
     return None
 
 
-def first_pair(header: Sequence[str]) -> tuple[int, int]:
-    """The first two columns; those after it if the first has no name, as an index that pandas wrote."""
-    return (1, 2) if len(header) > 2 and not header[0] and header[1] and header[2] else (0, 1)
+def first_pair(header: Sequence[str], below: Sequence[Sequence[str]]) -> tuple[int, int]:
+    """The first two columns, or those after the first if that one numbers the records."""
+    return (1, 2) if _has_index(header, below) else (0, 1)
+
+
+def _has_index(header: Sequence[str], below: Sequence[Sequence[str]]) -> bool:
+    """Whether the first column numbers the records, as the index that pandas writes and ``edge_id`` do."""
+    if len(header) < 3:
+        return False
+    if not header[0]:
+        return bool(header[1] and header[2])
+    numbers = [record[0] if record else "" for record in below]
+    if not numbers or len(set(numbers)) < len(numbers) or not all(map(_is_count, numbers)):
+        return False
+    if _plain(header[0]) in INDEX_NAMES:
+        return True
+    counted = all(int(b) == int(a) + 1 for a, b in pairwise(numbers))
+    names = not _is_numeric(below, 1) and not _is_numeric(below, 2)
+    return names and (_plain(header[0]) == "id" or (counted and len(numbers) > 2))
 
 
 def chosen_pair(header: Sequence[str], columns: Columns) -> tuple[int, int] | None:
@@ -113,8 +133,9 @@ def weight_column(header: Sequence[str], sample: list[list[str]], pair: tuple[in
         if _plain(name) in WEIGHT_NAMES and i not in pair:
             return i
     third = pair[1] + 1
-    numeric = [len(record) > third and is_number(record[third]) for record in sample]
-    is_third = pair == first_pair(header) and any(numeric) and 2 * sum(numeric) >= len(numeric)
+    # A comma in a field of its own is a decimal one: such a file has semicolons between its fields.
+    numeric = [len(record) > third and is_number(record[third].replace(",", ".")) for record in sample]
+    is_third = pair == first_pair(header, sample) and any(numeric) and 2 * sum(numeric) >= len(numeric)
     return third if is_third else None
 
 
@@ -150,5 +171,10 @@ def _heads_digits(name: str, below: Sequence[Sequence[str]], column: int) -> boo
     return len(digits) > 1 and all(digits) and bool(name) and not any(map(str.isdigit, name))
 
 
+def _is_count(field: str) -> bool:
+    return field.isascii() and field.isdecimal() and len(field) <= 18
+
+
 def _plain(name: str) -> str:
-    return "".join(filter(str.isalnum, name.lower()))
+    """The letters and digits of a name, without what stands in brackets at its end."""
+    return "".join(filter(str.isalnum, IN_BRACKETS.sub("", name.lower())))

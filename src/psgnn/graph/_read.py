@@ -7,15 +7,12 @@ from __future__ import annotations
 
 import difflib
 import logging
-import math
 import os
-import sys
-import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING
 
 import numpy as np
 import polars as pl
@@ -24,9 +21,9 @@ import scipy  # its parts load when they are used
 from psgnn.errors import InputError
 from psgnn.graph._edges import Edges, as_integers, number
 from psgnn.graph._formats import read_edges
-from psgnn.graph._graph import Adjacency, Graph, IntArray, check_names, to_numpy
-from psgnn.graph._headers import Columns, chosen_pair, first_pair, named_pair
-from psgnn.graph._matrices import from_edge_index, from_matrix
+from psgnn.graph._graph import Adjacency, Graph, IntArray
+from psgnn.graph._headers import Columns
+from psgnn.graph._in_memory import PygData, from_memory
 from psgnn.graph._table import Table
 from psgnn.graph._tables import read_table
 from psgnn.kernels._csr import bucket_edges, drop_repeats, transpose
@@ -42,7 +39,6 @@ __all__ = [
     "read_pairs",
 ]
 
-PygData: TypeAlias = Any  # torch_geometric.data.Data, which the core does not import
 MOST_NAMED = 5  # columns that were left out
 
 logger = logging.getLogger("psgnn")
@@ -62,14 +58,18 @@ class Reading:
     ignored: tuple[str, ...] = ()
 
     def __str__(self) -> str:
-        weights = "; ignored the weights, distances are hops" if self.weighted else ""
+        changed = {
+            "direction ignored: {} links were given both ways": self.reciprocal,
+            "dropped {} self-loops": self.self_loops,
+            "merged {} duplicates": self.duplicates,
+        }
+        parts = [f"{self.nodes} nodes, {self.edges} edges (undirected)"]
+        parts += [text.format(count) for text, count in changed.items() if count]
+        parts += ["ignored the weights, distances are hops"] if self.weighted else []
         if self.ignored:
             more = ", ..." if len(self.ignored) > MOST_NAMED else ""
-            weights += f"; left out {', '.join(self.ignored[:MOST_NAMED])}{more}"
-        return (
-            f"{self.nodes} nodes, {self.edges} edges; symmetrised {self.reciprocal} reciprocal edges, "
-            f"dropped {self.self_loops} self-loops, merged {self.duplicates} duplicates{weights}"
-        )
+            parts.append(f"left out {', '.join(self.ignored[:MOST_NAMED])}{more}")
+        return "; ".join(parts)
 
 
 # Graphs
@@ -84,15 +84,17 @@ def read_graph(
 
     >>> graph = read_graph("email.txt")
     >>> str(graph.reading)
-    '1005 nodes, 16064 edges; symmetrised 8865 reciprocal edges, dropped 642 self-loops, merged 0 duplicates'
+    '1005 nodes, 16064 edges (undirected); direction ignored: 8865 links were given both ways; dropped 642 self-loops'
 
     ``source`` is a `Graph`, which is returned, a pandas, polars or Arrow table of edges, a networkx graph, a SciPy
     sparse matrix, a PyG ``Data`` (its ``x``, ``y`` and ``node_names`` are kept), or a file, which its suffix says:
     ``.parquet``, ``.npz`` (SciPy sparse, or ``edge_index [2, E]`` with or without ``num_nodes``), ``.mtx``,
-    ``.mat``, ``.graphml``, and a text edge list under any other. Text, ``.mtx`` and ``.graphml`` may be gzipped.
+    ``.mat`` (MATLAB v5 to v7), ``.graphml``, ``.gml``, ``.json`` (node-link), and a text edge list under any other. All
+    but Parquet may be packed (``.gz``, ``.bz2``, ``.xz``). ``-`` is a text edge list on standard input.
 
     Nodes are numbered in ascending order if all ids are integers, otherwise in the sorted order of
-    their names. The rows of a matrix are named ``"0"`` to ``"N-1"``, and a graph in memory keeps its order.
+    their names. The rows of a matrix are named ``"0"`` to ``"N-1"``, those of an ``.mtx`` file ``"1"`` to ``"N"`` as
+    written there. A graph in memory keeps its order.
     Weights are checked and then ignored, since distances are hops.
 
     ``columns`` are the two columns of a table, text or Parquet file that hold the nodes: their names in the header, or
@@ -111,7 +113,7 @@ def read_graph(
     elif header is not None:
         raise InputError(f"header goes with a text file, found {type(source).__name__}; leave it out")
     else:
-        origin, edges = f"the {type(source).__name__}", _from_memory(source, columns)
+        origin, edges = f"the {type(source).__name__}", from_memory(source, columns)
     adjacency = Adjacency.from_edges(edges.rows, edges.cols, len(edges.names))
     if adjacency.num_edges == 0:
         raise InputError(f"{origin} has no edges between different nodes; at least one is needed")
@@ -137,84 +139,6 @@ def _count(edges: Edges, adjacency: Adjacency) -> Reading:
         weighted=edges.weighted,
         ignored=edges.ignored,
     )
-
-
-def _from_memory(source: Any, columns: Columns | None) -> Edges:
-    if hasattr(source, "columns") and hasattr(source, "shape"):
-        return _from_frame(source, columns)
-    if hasattr(source, "edge_index"):
-        return _from_data(source)
-    if scipy.sparse.issparse(source):
-        return from_matrix(source, f"the {type(source).__name__}")
-    nx = sys.modules.get("networkx")  # whoever holds one of its graphs has imported it
-    if nx is not None and isinstance(source, nx.Graph):
-        return _from_networkx(source)
-    raise InputError(
-        f"cannot read a graph from {type(source).__name__}; pass a path, a table, a networkx graph, "
-        "a SciPy sparse matrix or a PyG Data"
-    )
-
-
-def _from_frame(frame: Any, columns: Columns | None) -> Edges:
-    """A table of pandas, polars or Arrow: one row per edge."""
-    # The columns of an Arrow table are arrays; their names are apart.
-    names = [str(name) for name in (getattr(frame, "column_names", None) or frame.columns)]
-    pair = (chosen_pair(names, columns) if columns else named_pair(names, edges=True)) or first_pair(names)
-    if len(names) < 2 or (columns and chosen_pair(names, columns) is None):
-        asked = f" {columns[0]} and {columns[1]}" if columns else " two"
-        raise InputError(f"the table has no columns{asked}; it has {', '.join(names) or 'none'}")
-    ends = []
-    for i in pair:
-        column = frame.column(i) if hasattr(frame, "column_names") else frame[frame.columns[i]]
-        ends.append(pl.Series(names[i], np.asarray(column).tolist(), strict=False))
-        empty = ends[-1].is_null() | (ends[-1].is_nan() if ends[-1].dtype.is_float() else False)
-        if empty.any():
-            raise InputError(f"the column '{names[i]}' is empty in row {empty.arg_max()}; name both nodes")
-    ids = as_integers(*ends) if all(column.dtype.is_integer() for column in ends) else None
-    if ids is not None and any((column < 0).any() for column in ids):
-        raise InputError("a node id is negative; use integers from 0 up, or names")
-    labels, (rows, cols) = number(*(ids or [column.cast(pl.String) for column in ends]))
-    rest = tuple(name for i, name in enumerate(names) if i not in pair)
-    return Edges(rows, cols, labels, ignored=rest)
-
-
-def _from_networkx(graph: networkx.Graph) -> Edges:
-    names = [str(node) for node in graph]
-    check_names(names, len(graph))
-    edges = list(graph.edges(data="weight"))
-    for u, v, weight in edges:
-        if weight is not None and not (isinstance(weight, (int, float, np.number)) and math.isfinite(weight)):
-            raise InputError(f"edge ({u}, {v}) has the weight {weight!r}, not a finite number; correct it")
-    code = {node: i for i, node in enumerate(graph)}
-    rows = np.fromiter((code[u] for u, _, _ in edges), np.int64, len(edges))
-    cols = np.fromiter((code[v] for _, v, _ in edges), np.int64, len(edges))
-    labels = [node.get("y", node.get("label")) for _, node in graph.nodes(data=True)]
-    labelled = bool(labels) and all(isinstance(label, (int, np.integer)) for label in labels)
-    return Edges(
-        rows,
-        cols,
-        names,
-        weighted=any(weight is not None for _, _, weight in edges),
-        attributes={"y": np.array(labels)} if labelled else {},
-    )
-
-
-def _from_data(data: PygData) -> Edges:
-    if data.edge_index is None:
-        raise InputError("the Data has no edge_index; at least one edge is needed")
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # PyG warns where it takes num_nodes from the edges
-        num_nodes = data.num_nodes
-    edges = from_edge_index(to_numpy(data.edge_index), num_nodes, "the Data")
-    weight = data.get("edge_weight")
-    if weight is not None and not np.isfinite(to_numpy(weight)).all():
-        raise InputError("the Data has an edge_weight that is not a finite number; correct or remove it")
-    names = edges.names
-    if data.get("node_names") is not None:
-        names = [str(name) for name in data.node_names]
-        check_names(names, len(edges.names))
-    attributes = {key: to_numpy(data[key]) for key in ("x", "y") if data.get(key) is not None}
-    return Edges(edges.rows, edges.cols, names, weighted=weight is not None, attributes=attributes)
 
 
 # Labels and pairs

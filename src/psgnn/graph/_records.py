@@ -6,7 +6,7 @@ import csv
 import io
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
@@ -15,21 +15,37 @@ import numpy as np
 import polars as pl
 
 from psgnn.errors import InputError
+from psgnn.graph._comments import first_record
 from psgnn.graph._table import Table, need_rows, shortened
 
 SAMPLE_BYTES = 1 << 16
 SAMPLE_RECORDS = 100
-LEADING_COMMENTS = re.compile(rb"(?:[ \t]*(?:[#%][^\n]*)?\n)*")
-COMMENT_OR_BLANK = re.compile(rb"\n[#%\n]")
-QUOTED_OR_COMMENT = re.compile(rb'^[#%][^\n]*|(?<![^\n\t ,;])"[^"]*(?:""[^"]*)*"', re.MULTILINE)
+COMMENT_OR_BLANK = {signs: re.compile(rb"\n[%s\n]" % signs.encode()) for signs in ("#%", "%")}
+QUOTED_OR_COMMENT = {
+    signs: re.compile(rb'^[%s][^\n]*|(?<![^\n\t ,;])"[^"]*(?:""[^"]*)*"' % signs.encode(), re.MULTILINE)
+    for signs in ("#%", "%")
+}
+DECIMAL_COMMA = re.compile(r"(?<=[0-9]),(?=[0-9]+(?:;|$))")
 SEVERAL_NUMBERS = re.compile(r"\s*[-+.\d]+[\s;]+[-+.\d]")
+
+
+@contextmanager
+def _fields_of_any_size() -> Iterator[None]:
+    """Lift the limit of the csv module, which is one for the whole process."""
+    limit = csv.field_size_limit(2**31 - 1)
+    try:
+        yield
+    finally:
+        csv.field_size_limit(limit)
 
 
 class CsvReader:
     """Like ``csv.reader``; a comment is an empty record. Inside a quoted field a line is never a comment."""
 
-    def __init__(self, lines: Iterable[str], separator: str, *, strict: bool = False) -> None:
-        self._lines = lines
+    def __init__(
+        self, lines: Iterable[str], separator: str, signs: str = "#%", *, strict: bool = False
+    ) -> None:
+        self._lines, self._signs = lines, signs
         self._at_record = True
         self._reader = csv.reader(self._uncommented(), delimiter=separator, strict=strict)
 
@@ -47,24 +63,28 @@ class CsvReader:
 
     def _uncommented(self) -> Iterator[str]:
         for line in self._lines:
-            is_comment = self._at_record and line[0] in "#%"
+            is_comment = self._at_record and line[0] in self._signs
             self._at_record = False  # until the next record is asked for
             yield "\n" if is_comment else line
 
 
 @dataclass(frozen=True)
 class Records:
-    """The records of a text file: the lines of ``text[start:]``, split at ``separator``."""
+    """The records of a text file: the lines of ``text[start:]``, split at ``separator``.
+
+    Lines that begin with one of ``signs`` are comments.
+    """
 
     path: Path
     text: bytes
     separator: str
     start: int
+    signs: str = "#%"
 
     def sample(self) -> list[list[str]]:
         """The fields of the first records."""
-        lines = (line + "\n" for line in _first_lines(self.text, self.start))
-        records = islice(filter(None, CsvReader(lines, self.separator)), SAMPLE_RECORDS)
+        lines = (line + "\n" for line in first_lines(self.text, self.start))
+        records = islice(filter(None, CsvReader(lines, self.separator, self.signs)), SAMPLE_RECORDS)
         return [[field.strip() for field in record] for record in records]
 
     def below_first(self) -> Records:
@@ -77,7 +97,8 @@ class Records:
                 start, end = end, self.text.index(b"\n", end) + 1
                 yield self.text[start:end].decode()
 
-        next(csv.reader(lines(), delimiter=self.separator), None)
+        with _fields_of_any_size():
+            next(csv.reader(lines(), delimiter=self.separator), None)
         return replace(self, start=end)
 
     def table(self, pair: tuple[int, int], weight: int | None, *, integers: bool) -> Table:
@@ -90,7 +111,10 @@ class Records:
                 frame = self._frame(dict(zip(columns, (pl.Int64, pl.Int64, pl.Float64), strict=False)))
         if frame is None or any(frame.null_count().row(0)):
             frame = self._frame_of_strings(columns)
-        return Table(frame[:, 0], frame[:, 1], None if weight is None else frame[:, 2], self.where)
+        weights = None if weight is None else frame[:, 2]
+        if weights is not None and weights.dtype == pl.String and self.separator == ";":
+            weights = weights.str.replace(",", ".", literal=True)
+        return Table(frame[:, 0], frame[:, 1], weights, self.where)
 
     def _frame(self, dtypes: Mapping[int, type[pl.DataType]]) -> pl.DataFrame:
         """The asked columns; raises ``PolarsError`` where a field does not have its type."""
@@ -98,13 +122,14 @@ class Records:
         # A header of our own fixes the number of columns, whatever the first line has. polars knows
         # one comment sign, and would make a row of a blank line.
         body = b"".join([self.separator.join(schema).encode(), b"\n", memoryview(self.text)[self.start :]])
-        body = body.replace(b"\n%", b"\n#")
+        if self.signs == "#%":
+            body = body.replace(b"\n%", b"\n#")
         while b"\n\n" in body:
             body = body.replace(b"\n\n", b"\n")
         frame = pl.read_csv(
             body,
             separator=self.separator,
-            comment_prefix="#",
+            comment_prefix=self.signs[0],
             quote_char='"' if b'"' in body else None,
             schema=schema,
             truncate_ragged_lines=True,
@@ -127,63 +152,66 @@ class Records:
 
     def _has_signs_in_quotes(self) -> bool:
         """Whether a line inside a quoted field is blank or looks like a comment, which `_frame` would change."""
-        if b'"' not in self.text or not COMMENT_OR_BLANK.search(self.text, self.start):
+        sign = COMMENT_OR_BLANK[self.signs]
+        if b'"' not in self.text or not sign.search(self.text, self.start):
             return False
-        parts = QUOTED_OR_COMMENT.finditer(self.text, self.start)  # quotes in comments do not count
-        return any(COMMENT_OR_BLANK.search(self.text, *part.span()) for part in parts)
+        parts = QUOTED_OR_COMMENT[self.signs].finditer(
+            self.text, self.start
+        )  # quotes in comments do not count
+        return any(sign.search(self.text, *part.span()) for part in parts)
 
     def _quoted_records(self) -> list[list[str]]:
         reader = self._reader(strict=True)
         before = self.text.count(b"\n", 0, self.start)
         records, line = [], before + 1
         try:
-            for record in reader:
-                records.append(record)
-                line = before + reader.line_num + 1
+            with _fields_of_any_size():
+                for record in reader:
+                    records.append(record)
+                    line = before + reader.line_num + 1
         except csv.Error as error:
             raise InputError(f"{self.path}, line {line}: {error}; check the quotes") from None
         return [record for record in records if record]
 
     def _reader(self, *, strict: bool) -> CsvReader:
         lines = io.StringIO(self.text[self.start :].decode(), newline="\n")
-        return CsvReader(lines, self.separator, strict=strict)
+        return CsvReader(lines, self.separator, self.signs, strict=strict)
 
     def where(self, row: int) -> str:
         """The line number, counted over the whole file, and the text of a record."""
         before = self.text.count(b"\n", 0, self.start)
         if b'"' in self.text:
             reader = self._reader(strict=False)
-            next(islice(filter(None, reader), row, None), None)
+            with _fields_of_any_size():
+                next(islice(filter(None, reader), row, None), None)
             line = before + reader.line_num
         else:
             chars = np.frombuffer(b"\n" + self.text[self.start :] + b"\n", np.uint8)
             starts = np.flatnonzero(chars[:-1] == ord("\n")) + 1
-            is_record = ~np.isin(chars[starts], list(b"\n#%"))
+            is_record = ~np.isin(chars[starts], list(f"\n{self.signs}".encode()))
             line = before + int(np.flatnonzero(is_record)[row]) + 1
         found = self.text.split(b"\n", line)[line - 1].decode()
         return f"{self.path}, line {line} ({shortened(found)})"
 
 
-def first_record(text: bytes, start: int = 0) -> int:
-    """Where the first line is that is neither blank nor a comment."""
-    match = LEADING_COMMENTS.match(text, start)
-    return match.end() if match else start
-
-
-def _first_lines(text: bytes, start: int = 0) -> list[str]:
-    start = first_record(text, start)
+def first_lines(text: bytes, start: int = 0) -> list[str]:
+    """The lines at the start of a text."""
     lines = text[start : start + SAMPLE_BYTES].decode(errors="ignore").split("\n")
     return lines[: max(1, len(lines) - 1)]  # the last may be cut, unless it is the only one
 
 
 def sample_lines(text: bytes) -> list[str]:
-    """The first lines that are neither blank nor comments."""
-    kept = (line for line in _first_lines(text) if line.strip() and line.lstrip()[0] not in "#%")
-    return list(islice(kept, SAMPLE_RECORDS))
+    """The first lines that are neither blank nor comments; of a text of comments the first ones."""
+    lines = [line for line in first_lines(text, first_record(text)) if line.strip()]
+    kept = [line for line in lines if line.lstrip()[0] not in "#%"]
+    hashed = [line for line in first_lines(text) if line.startswith("#")]
+    return (kept or hashed)[:SAMPLE_RECORDS]
 
 
 def sniff(lines: list[str]) -> str:
     """Tab, comma or semicolon if it splits at least half of the lines, otherwise blanks."""
+    if _has_decimal_commas(lines):
+        return ";"
     for separator in "\t,;":
         records = list(csv.reader(lines, delimiter=separator))
         # "1 2<tab>5" and "1;2;0,5" show the separator inside what would be the first field.
@@ -191,3 +219,11 @@ def sniff(lines: list[str]) -> str:
         if records and 2 * sum(split) >= len(split):
             return separator
     return " "
+
+
+def _has_decimal_commas(lines: list[str]) -> bool:
+    """Whether semicolons split all lines alike, and commas stand in numbers alone or not in the first line."""
+    widths = {len(record) for record in csv.reader(lines, delimiter=";")}
+    if len(widths) != 1 or widths == {1}:
+        return False
+    return not any("," in DECIMAL_COMMA.sub(".", line) for line in lines) or "," not in lines[0]

@@ -1,15 +1,16 @@
 """Two-column tables, from text or Parquet, with the place of every row.
 
 A text table holds one record a line: comma-, tab- or semicolon-separated, or separated by any run of
-blanks; plain or ``.gz``; UTF-8. Lines that start with ``#`` or ``%`` are comments, blank lines are
-skipped, a field may stand in double quotes, and blanks around a field don't count.
+blanks; plain, ``.gz``, ``.bz2`` or ``.xz``; UTF-8, or UTF-16 with its mark. Lines that start with ``#`` or ``%`` are
+comments (:mod:`psgnn.graph._comments` says when ``#`` is part of a name), blank lines are skipped, a field may stand in
+double quotes, and blanks around a field don't count. Weights between semicolons may have decimal commas.
 
 The first record of a ``.csv`` or ``.tsv`` file is a header unless it looks like the records below: one of its nodes
 is named there again, or it has numbers where they have numbers. In other text it is a header only if the records
 below have numbers where it has text. A file of pairs or labels has a header if its first record names no node of the
 graph. ``header=True`` or ``False`` decides instead.
 A header may put the two columns anywhere; without known names they are the first two, or the two after an index, which
-is a first column without a name.
+is a first column without a name, or of distinct numbers under a name such as ``edge_id``.
 """
 
 from __future__ import annotations
@@ -23,18 +24,20 @@ import numpy as np
 import polars as pl
 
 from psgnn.errors import InputError
-from psgnn.graph._bytes import decoded, tidied
+from psgnn.graph._bytes import base_name, decoded, tidied
+from psgnn.graph._comments import comment_signs, commented_header, first_record, note_skipped
 from psgnn.graph._headers import (
     Columns,
     Guess,
     all_numbers,
+    chosen_pair,
     first_pair,
     guess_header,
     named_pair,
     weight_column,
 )
 from psgnn.graph._parquet import read_parquet
-from psgnn.graph._records import Records, first_record, sample_lines, sniff
+from psgnn.graph._records import Records, first_lines, sample_lines, sniff
 from psgnn.graph._table import Table, asked_pair, shortened
 from psgnn.kernels._text import has_padding
 
@@ -75,28 +78,34 @@ def _read_text(
     columns: Columns | None,
     header: bool | None,
 ) -> Table:
-    text = decoded(path)
-    separator = sniff(sample_lines(text))
-    text = tidied(text, separator)
-    records = Records(path, text, separator, first_record(text))
+    records = _records(path)
     sample = records.sample()
     if not sample:
         raise InputError(f"{path} has no lines other than comments")
-
-    asked = None if columns is None else asked_pair(path, sample[0], columns)
-    pair = asked or named_pair(sample[0], edges) or first_pair(sample[0])
-    nodes = pair if both_nodes else pair[:1]
     by_name = not all(column.isdecimal() for column in columns or ())
     if by_name and header is False:
         raise InputError(
             f"{path} has no header to look for {' and '.join(columns or ())} in; pass their numbers"
         )
+    above = _header_above(records, sample[0], columns, header, edges)
+    if above:
+        asked = None if columns is None else asked_pair(path, above, columns)
+        return _columns_of(records, sample, above, asked, edges)
+    if "#" in records.signs:
+        note_skipped(path, records.text, records.start, records.separator, sample[0])
+
+    asked = None if columns is None else asked_pair(path, sample[0], columns)
+    pair = asked or named_pair(sample[0], edges) or first_pair(sample[0], sample[1:])
+    nodes = pair if both_nodes else pair[:1]
     if by_name or header is not None:
         guess = Guess(header=header is not False, certain=True)
     else:
-        convention = node_names is not None or _suffix(path) in HEADER_SUFFIXES
+        convention = node_names is not None or Path(base_name(path)).suffix in HEADER_SUFFIXES
         guess = guess_header(sample, nodes, convention=convention, node_names=node_names)
-    table = _columns_of(records, sample, guess.header, asked, edges)
+    if guess.header:
+        table = _columns_of(records.below_first(), sample[1:], sample[0], asked, edges)
+    else:
+        table = _columns_of(records, sample, [], asked, edges)
     if not edges:
         doubtful = guess.header and not guess.certain
         return replace(table, skipped=tuple(sample[0][i] for i in nodes)) if doubtful else table
@@ -104,25 +113,48 @@ def _read_text(
         return table
     named = [sample[0][i] for i in pair if i < len(sample[0])]
     if guess.header and _names_again([table.first, table.second], named):  # further down than the sample
-        return _columns_of(records, sample, False, asked, edges)
+        return _columns_of(records, sample, [], asked, edges)
     if not guess.certain:
         _note_edges(path, sample[0], table, guess)
     return table
 
 
+def _records(path: Path) -> Records:
+    """The records of a text file, with the separator and the comment signs that its first lines show."""
+    text = decoded(path)
+    separator = sniff(sample_lines(text))
+    text = tidied(text, separator)
+    signs = comment_signs(first_lines(text) + first_lines(text, first_record(text)), separator)
+    return Records(path, text, separator, first_record(text, signs), signs)
+
+
+def _header_above(
+    records: Records, first: Sequence[str], columns: Columns | None, header: bool | None, edges: bool
+) -> list[str]:
+    """The header in a comment right above the first record, where its names are known or asked for."""
+    found, touched = commented_header(records.text, records.start, records.separator, first)
+    if header is False or (header and not touched):
+        return []
+    known = named_pair(found, edges) if columns is None else chosen_pair(found, columns)
+    if columns is not None and chosen_pair(first, columns) is not None and not touched:
+        return []  # the first record has them too
+    return found if known else []
+
+
 def _columns_of(
-    records: Records, sample: list[list[str]], has_header: bool, asked: tuple[int, int] | None, edges: bool
+    records: Records,
+    sample: list[list[str]],
+    header: Sequence[str],
+    asked: tuple[int, int] | None,
+    edges: bool,
 ) -> Table:
-    """The two columns and the weight, below the header if there is one."""
-    header: list[str] = []
-    if has_header:
-        header, sample = sample[0], sample[1:]
-        records = records.below_first()
-    pair = asked or named_pair(header, edges) or first_pair(header)
+    """The two columns and the weight of these records, which stand below the header if there is one."""
+    pair = asked or named_pair(header, edges) or first_pair(header, sample)
     if not asked and not named_pair(header, edges) and pair != (0, 1):
         log.info(
-            "%s: the first column has no name and was taken for an index; columns 2 (%s) and 3 (%s) are read%s",
-            records.path, *header[1:3], ", --columns chooses others" if edges else "",
+            "%s: the first column (%s) was taken for an index; columns 2 (%s) and 3 (%s) are read%s",
+            records.path, header[0] or "without a name", *header[1:3],
+            ", --columns chooses others" if edges else "",
         )  # fmt: skip
     weight = weight_column(header, sample, pair) if edges else None
     content = np.frombuffer(records.text, np.uint8)[records.start :]
@@ -169,7 +201,3 @@ def _note_edges(path: Path, first: Sequence[str], table: Table, guess: Guess) ->
         log.info(
             "%s: the first line (%s) was taken for %s; if it is %s, pass %s", path, line, found, other, option
         )
-
-
-def _suffix(path: Path) -> str:
-    return Path(path.name.lower().removesuffix(".gz")).suffix

@@ -21,7 +21,8 @@ from sklearn.utils.validation import check_is_fitted
 from psgnn.anchors import select_anchors
 from psgnn.errors import InputError, unknown_name
 from psgnn.graph._graph import Graph, GraphBatch, IntArray, to_numpy
-from psgnn.graph._read import PygData, read_graph
+from psgnn.graph._in_memory import PygData
+from psgnn.graph._read import read_graph
 from psgnn.positions._measure import DIFFUSION_STEPS, RESTARTS, Parts, measure_channels
 from psgnn.positions._spectral import anchor_basis
 from psgnn.positions._view import View

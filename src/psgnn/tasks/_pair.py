@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from psgnn.errors import InputError, check_integer, unknown_name
-from psgnn.graph._graph import Graph, GraphBatch, IntArray
+from psgnn.graph._graph import Graph, GraphBatch, IntArray, node_classes, to_numpy
 from psgnn.graph._sampling import DifferentClass, SameClass, running_total
 from psgnn.tasks._base import (
     GRAPHS,
@@ -123,9 +123,11 @@ def _classes(graph: Graph, place: int) -> IntArray:
             f"graph {place} has no node classes; pass --labels FILE (lines of node,label), "
             "or in Python give it an integer array y [N]"
         )
-    if y.dtype.kind not in "iu" or y.size != graph.num_nodes:
+    classes = node_classes(graph)
+    if classes is None:
+        y = to_numpy(y)
         raise InputError(
             f"graph {place} has {graph.num_nodes} nodes, but its y is {y.dtype} of shape {list(y.shape)}; "
             f"give it an integer array y [N]"
         )
-    return y.astype(np.int64).reshape(-1)
+    return classes

@@ -12,7 +12,7 @@ import numpy as np
 import torch
 
 from psgnn.errors import InputError
-from psgnn.graph._graph import GraphBatch, IntArray
+from psgnn.graph._graph import GraphBatch, IntArray, node_classes
 from psgnn.tasks import LabelledPairs, Task
 from psgnn.training import _runs as runs
 from psgnn.training._folder import HELD_OUT
@@ -92,7 +92,8 @@ def _classes(task: Task) -> IntArray | None:
     """The classes of all nodes, where every graph has them."""
     found = []
     for graph in task.graphs:
-        if graph.y is None or graph.y.dtype.kind not in "iu" or graph.y.size != graph.num_nodes:
+        classes = node_classes(graph)
+        if classes is None:
             return None
-        found.append(graph.y.reshape(-1).astype(np.int64))
+        found.append(classes)
     return np.concatenate(found)
