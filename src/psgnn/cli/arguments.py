@@ -19,7 +19,8 @@ if TYPE_CHECKING:
     from psgnn.training._run import Run
 
 GraphArgument = Annotated[
-    str, typer.Argument(metavar="GRAPH|DATASET", help="A graph file, or a dataset's name.")
+    str,
+    typer.Argument(metavar="GRAPH|DATASET", help="A graph file (- is standard input), or a dataset's name."),
 ]
 RunArgument = Annotated[
     str,
@@ -68,7 +69,7 @@ HeaderOption = Annotated[
     bool | None,
     typer.Option(
         "--header/--no-header",
-        help="Whether the first line of a text file names its columns [default: by its look].",
+        help="Whether the first line of text files names columns, also of --pairs and --labels [default: by its look].",
     ),
 ]
 Root = Annotated[Path | None, typer.Option("--data", help="Folder with dataset files [$PSGNN_DATA].")]
@@ -118,10 +119,10 @@ METRIC_LABELS = {
 def check_source(source: str, *, runs: bool = False) -> None:
     """Refuse at once, before anything is imported that takes long, what is no file and no dataset (and no run)."""
     from psgnn.datasets import dataset_names, is_dataset
-    from psgnn.paths import check_file
+    from psgnn.paths import STANDARD_INPUT, check_file
 
     path = Path(source)
-    if is_dataset(source) or (runs and path.is_dir()):
+    if path == STANDARD_INPUT or is_dataset(source) or (runs and path.is_dir()):
         return
     if runs and not path.exists():
         raise InputError(

@@ -15,7 +15,7 @@ log = logging.getLogger("psgnn")
 FIRST_RECORD = {
     signs: re.compile(rb"^[ \t]*[^\n \t%s]" % signs.encode(), re.MULTILINE) for signs in ("#%", "%")
 }
-HASHTAG = re.compile(r'"?#\w')
+HASHTAG = re.compile(r"#[^\W\d]")
 HASHTAG_LINE = re.compile(rb"\n(#[^\W\d][^\n]*)")
 MOST_SEARCHED = 1000  # lines, for one that may be a record
 
@@ -32,7 +32,7 @@ def comment_signs(lines: Sequence[str], separator: str) -> str:
     It does if other fields begin with ``#`` too. It also does if most lines begin so and have as many fields as the
     others, which a sentence between blanks may have by accident.
     """
-    hashed = [line for line in lines if HASHTAG.match(line) and not line[1].isdigit()]
+    hashed = [line for line in lines if HASHTAG.match(line)]
     if not hashed:
         return "#%"
     others = [line for line in lines if line.strip() and line[0] not in "#%"]
