@@ -487,7 +487,7 @@ HOSTILE: dict[str, tuple[Callable[[Path], None], str]] = {
     ),
     "record without metrics": (
         lambda folder: replace(folder / "record.json", '"val"', '"vale"'),
-        "do not fit",
+        "val has no metrics",
     ),
     "huge header": (
         lambda folder: (folder / "weights.safetensors").write_bytes(b"\xff" * 64) and None,

@@ -12,8 +12,6 @@ import typer
 from psgnn.errors import InputError, unknown_name
 
 if TYPE_CHECKING:
-    import numpy.typing as npt
-
     from psgnn.graph import Graph
     from psgnn.scoring import PretrainedScorer
     from psgnn.training._run import Run
@@ -177,14 +175,6 @@ def load_run(
     model = weights_of(pretrained or "best-link")
     graphs = load_graphs(source, root, settings, columns=columns, header=header)
     return model.on(graphs, strict=strict)
-
-
-def check_numbers(values: npt.NDArray[Any], run: str) -> None:
-    """Refuse what a damaged run may give."""
-    import numpy as np
-
-    if not np.isfinite(values).all():
-        raise InputError(f"the weights of {run} give values that are no numbers; train again")
 
 
 def load_graphs(

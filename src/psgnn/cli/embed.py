@@ -21,7 +21,6 @@ from psgnn.cli.arguments import (
     Settings,
     Strict,
     Verbose,
-    check_numbers,
     load_run,
 )
 
@@ -73,7 +72,6 @@ def embed_command(
     from psgnn.graph._exports import write_embeddings
 
     embeddings = result.embed(show_progress=not quiet)
-    check_numbers(embeddings, run)
     write_embeddings(out, result.names_by_number, embeddings, force=force)
     nodes, dimensions = embeddings.shape
     if as_json:

@@ -22,7 +22,6 @@ from psgnn.cli.arguments import (
     Settings,
     Strict,
     Verbose,
-    check_numbers,
     load_run,
 )
 from psgnn.errors import InputError
@@ -129,7 +128,6 @@ def predict_command(
         seed=seed,
         show_progress=not quiet,
     )
-    check_numbers(found["score"].to_numpy(), run)
     if out is not None:
         write_pairs(out, found, force=force)
     if as_json:

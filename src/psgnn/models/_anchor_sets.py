@@ -150,10 +150,13 @@ def is_sound(choice: AnyAnchors | None, union: GraphBatch) -> bool:
     """Whether these can be anchors of the graphs: compiled code looks up distances by them without asking again."""
     if choice is None:
         return True
-    nodes, lanes = torch.as_tensor(choice.nodes), choice.weight.size(-1)
+    if choice.weight.dim() != 2:
+        return False
+    nodes, lanes = torch.as_tensor(choice.nodes), choice.weight.size(1)
     tidy = (
-        nodes.dtype == torch.long
-        and choice.weight.is_floating_point()
+        lanes > 0
+        and nodes.dtype == torch.long
+        and choice.weight.dtype == torch.get_default_dtype()
         and choice.weight.shape == (union.num_graphs, lanes)
         and bool(choice.weight.isfinite().all())
     )
@@ -175,4 +178,6 @@ def is_sound(choice: AnyAnchors | None, union: GraphBatch) -> bool:
     ptr = torch.from_numpy(union.ptr)
     present = nodes >= 0
     own = (nodes >= ptr[:-1, None]) & (nodes < ptr[1:, None])
-    return bool((own | (nodes == -1)).all() and (present[:, :-1] >= present[:, 1:]).all())
+    return bool(
+        (own | (nodes == -1)).all() and present[:, 0].all() and (present[:, :-1] >= present[:, 1:]).all()
+    )

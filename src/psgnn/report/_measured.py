@@ -82,7 +82,7 @@ def compare_rules(run: Run, held_out: HeldOut | None, *, show_progress: bool = F
     """The run beside every training-free rule, on the same test pairs (a random part of very many), or why not."""
     if held_out is None:
         return {"why": NO_PAIRS, "rows": [], "pairs": 0, "whole": False}
-    seed = int(run.record["seed"])
+    seed = int(run.record.get("seed", run.model.config.seed))
     test = part_of(held_out.test, MOST_COMPARED_PAIRS, seed)
     judged = run.evaluation_scorer()
     own = evaluate(test, judged.score(test.pairs), SHOWN_METRICS)

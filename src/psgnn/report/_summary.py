@@ -24,6 +24,7 @@ from psgnn.report._drawing import MOST_GRAPHS, Limits, Unit, draw_graph
 from psgnn.report._measured import compare_rules, map_of, predictions, score_histogram
 from psgnn.report._names import shown_name
 from psgnn.training._heldout import read_held_out
+from psgnn.training._record import parse_document
 from psgnn.training._run import Run, load
 
 MOST_RUNS = 40
@@ -211,7 +212,7 @@ def _command(run: Run, negatives: str | None) -> dict[str, Any]:
 def read_comparison(path: Path) -> dict[str, Any]:
     """The rows of a file that ``psgnn compare --json`` wrote: name, kind, mean and spread of the AUC."""
     try:
-        document = json.loads(path.read_text(encoding="utf-8"))
+        document = parse_document(path.read_bytes())
         rows = [
             {
                 "name": shown_name(str(row["name"]), 60),

@@ -9,9 +9,12 @@ from typing import Any
 import torch
 
 from psgnn.errors import InputError
+from psgnn.graph._graph import GraphBatch
 from psgnn.models._anchor_sets import AnyAnchors, anchor_tensors, anchors_of_tensors
+from psgnn.models._models import PositionModel
 from psgnn.training import _runs as runs
-from psgnn.training._folder import REPLACE, STATE, check_out
+from psgnn.training._checks import check_anchors, check_optimizer, check_progress, check_tensors
+from psgnn.training._folder import REPLACE, STATE, check_out, one_line
 
 DATA = ("split", "graph")  # digests, in the identity of a run
 NUMBERS = ("epoch", "best_epoch", "improved_epoch", "best_value", "loss", "seconds")
@@ -36,15 +39,27 @@ class State:
 def open_run(
     folder: Path,
     identity: dict[str, Any],
-    model: torch.nn.Module,
+    model: PositionModel,
     optimizer: torch.optim.Optimizer,
     *,
+    union: GraphBatch | None = None,
     beside: bool = False,
     otherwise: str = REPLACE,
 ) -> State:
-    """A new run, or the state of one that was interrupted; its `identity` has to be equal to be resumed.
+    """Begin a run, or resume one that was interrupted.
 
-    What can be done `otherwise` is told where it is not. ``beside``: a new one may lie beside other files.
+    Args:
+        folder: The run folder.
+        identity: What has to be equal for a run to be resumed.
+        model: Gets the weights of the interrupted run.
+        optimizer: Gets its moments.
+        union: The graphs that anchors are chosen in; None where no anchors are kept.
+        beside: Accept other files, beside which a new run may lie.
+        otherwise: What to do instead, for the message.
+
+    Raises:
+        InputError: If the folder holds a finished run, other files, a run of another identity, or a state that does
+            not fit the model.
     """
     check_out(folder, beside=beside, otherwise=otherwise)
     if not (folder / STATE).exists():
@@ -56,16 +71,19 @@ def open_run(
             f"{folder} holds an interrupted run of {_difference(metadata.get('identity'), identity)}; "
             f"repeat its command to resume it, or {otherwise}"
         )
-    return _load_state(tensors, metadata, model, optimizer)
+    try:
+        return _load_state(tensors, metadata, model, optimizer, union)
+    except (ValueError, KeyError, TypeError, IndexError) as error:
+        raise InputError(f"{folder / STATE} does not fit this run ({one_line(error)}); {otherwise}") from None
 
 
 def _difference(before: Any, now: dict[str, Any]) -> str:
     """What is not as it was, in words."""
-    if not isinstance(before, dict):
+    if not isinstance(before, dict) or not isinstance(before.get("config", {}), dict):
         return "other settings"
     old, new = ({**part, **part.get("config", {})} for part in (before, now))
     changed = [key for key in new if key != "config" and old.get(key) != new[key]]
-    told = [f"{key} {old.get(key)} (now {new[key]})" for key in changed if key not in DATA]
+    told = [f"{key} {str(old.get(key))[:40]} (now {new[key]})" for key in changed if key not in DATA]
     data = ["other data"] if any(key in changed for key in DATA) else []
     return " and ".join([*told[:3], *data]) or "other settings"
 
@@ -91,24 +109,38 @@ def save_state(
 def _load_state(
     tensors: dict[str, torch.Tensor],
     metadata: dict[str, Any],
-    model: torch.nn.Module,
+    model: PositionModel,
     optimizer: torch.optim.Optimizer,
+    union: GraphBatch | None,
 ) -> State:
-    def part(prefix: str, where: torch.device | None = None) -> dict[str, torch.Tensor]:
-        found = {key[len(prefix) :]: value for key, value in tensors.items() if key.startswith(prefix)}
-        return found if where is None else {key: value.to(where) for key, value in found.items()}
+    """Load what was checked: nothing is changed where anything in the file is wrong."""
 
-    where = next(model.parameters()).device
-    model.load_state_dict(part("model.", where))
+    def part(prefix: str) -> dict[str, torch.Tensor]:
+        return {key[len(prefix) :]: value for key, value in tensors.items() if key.startswith(prefix)}
+
+    weights, best, average = (part(f"{name}.") for name in ("model", "best", "average"))
     slots: dict[int, dict[str, torch.Tensor]] = {}
     for key, value in part("optimizer.").items():
-        index, slot = key.split(".", 1)
+        index, _, slot = key.partition(".")
         slots.setdefault(int(index), {})[slot] = value
+    numbers, history = metadata["numbers"], metadata["history"]
+    choice = anchors_of_tensors(tensors)
+    expected = model.state_dict()
+    for found in (weights, *(each for each in (best, average) if each)):
+        check_tensors(found, expected)
+    check_optimizer(slots, optimizer)
+    check_progress(numbers, history)
+    if best and union is not None:
+        check_anchors(choice, model.config.picker, union)
+    if union is not None and bool(best) != bool(history):
+        raise ValueError("the weights of the best epoch are missing, or belong to no epoch")
+    where = next(model.parameters()).device
+    model.load_state_dict(weights)
     optimizer.load_state_dict({**optimizer.state_dict(), "state": slots})
     return State(
-        **metadata["numbers"],
-        history=metadata["history"],
-        best_weights=part("best.", where),
-        average=part("average.", where),
-        best_choice=anchors_of_tensors(tensors),
+        **numbers,
+        history=history,
+        best_weights={key: value.to(where) for key, value in best.items()},
+        average={key: value.to(where) for key, value in average.items()},
+        best_choice=choice if best else None,
     )

@@ -172,7 +172,9 @@ class _Trainer:
             self.team.wait()
         elif force:
             replaced = remove_run(folder)
-        state = open_run(folder, self._identity, self.model, self.optimizer, beside=replaced)
+        state = open_run(
+            folder, self._identity, self.model, self.optimizer, union=self.view.union, beside=replaced
+        )
         if self.team.leads:
             self.team.wait()
         return state

@@ -5,7 +5,6 @@ Nothing here imports torch, so that a command can refuse a folder at once.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -14,6 +13,7 @@ from typing import Any
 from psgnn.errors import InputError
 from psgnn.locks import LOCK, BusyError, locked
 from psgnn.paths import TEMPORARY
+from psgnn.training._record import check_record, parse_document
 
 FORMAT = 1  # of the files of a run; raised when an older reader would misread them
 CONFIG, RECORD, WEIGHTS, GRAPH, STATE = (
@@ -59,10 +59,13 @@ def read_record(folder: Path) -> dict[str, Any]:
     path = folder / RECORD
     content = read_file(path)
     try:
-        record: dict[str, Any] = json.loads(content)
-    except (ValueError, RecursionError) as error:
+        record: dict[str, Any] = parse_document(content)
+        check_format(path, record)
+        check_record(record)
+    except InputError:
+        raise
+    except ValueError as error:
         raise InputError(f"{path} is damaged ({one_line(error)}); train again") from None
-    check_format(path, record)
     return record
 
 

@@ -21,10 +21,8 @@ from psgnn.graph._graph import Adjacency, Graph, GraphBatch, IntArray, as_graph,
 from psgnn.models._anchor_sets import (
     AnchorSet,
     AnyAnchors,
-    RandomAnchorSets,
     anchor_tensors,
     anchors_of_tensors,
-    is_sound,
 )
 from psgnn.models._channels import NODE_BLOCK
 from psgnn.models._config import ModelConfig
@@ -35,6 +33,7 @@ from psgnn.scoring._answers import answer, similar
 from psgnn.scoring._explain import explain
 from psgnn.scoring._scorer import Evidence, Similarity, check_pairs
 from psgnn.training import _runs as runs
+from psgnn.training._checks import check_anchors, check_tensors
 from psgnn.training._devices import fitting_threads
 from psgnn.training._folder import STATE, WEIGHTS, read_record
 
@@ -143,8 +142,7 @@ class Run:
         chosen = np.arange(count) if nodes is None else check_nodes(to_numpy(nodes), count, "node")
         self.model.eval()
         if not self.embeds_some:
-            h: Floats = self.model(self._seen, self.choice).cpu().numpy()
-            return h[chosen]
+            return _finite(self.model(self._seen, self.choice))[chosen]
         blocks = torch.split(torch.from_numpy(chosen), NODE_BLOCK)
         return self._in_blocks(self.model.encoder, blocks, "embedding", show_progress)
 
@@ -171,7 +169,7 @@ class Run:
         """Score pairs ``[2, P]`` of rows of the embeddings ``h [N, d]`` by their dot product or distance alone."""
         device = self.view.x.device
         moved = torch.from_numpy(h).to(device), torch.from_numpy(pairs).to(device)
-        return np.asarray(self.model.embedding_score(*moved).cpu().numpy())
+        return _finite(self.model.embedding_score(*moved))
 
     @torch.no_grad()
     def score(self, pairs: npt.ArrayLike, *, show_progress: bool = False) -> Floats:
@@ -179,8 +177,7 @@ class Run:
         found = torch.from_numpy(check_pairs(pairs, self.batch.num_nodes))
         self.model.eval()
         if not self.embeds_some:
-            scores = self.model.predict(self._seen, self.choice, found.to(self.view.x.device))
-            return np.asarray(scores.cpu().numpy())
+            return _finite(self.model.predict(self._seen, self.choice, found.to(self.view.x.device)))
         with fitting_threads(self.batch.num_nodes):
             blocks = torch.split(found, PAIR_BLOCK, dim=1)
             return self._in_blocks(self.model.predict, blocks, "scoring pairs", show_progress)
@@ -192,7 +189,7 @@ class Run:
         device = self.view.x.device
         shown = progress(blocks, what, show=show)
         found = [part(self._seen, self.choice, block.to(device)).cpu() for block in shown]
-        return np.asarray(torch.cat(found).numpy())
+        return _finite(torch.cat(found))
 
     @torch.no_grad()
     def pick(self, view: TensorView) -> AnyAnchors | None:
@@ -245,6 +242,13 @@ class Run:
         return f"{len(self.choice.listed())} sets of nodes" if self.choice else "none"
 
 
+def _finite(values: torch.Tensor) -> Floats:
+    """The values as an array. The weights of a damaged run are numbers, but what they give need not be."""
+    if not bool(values.isfinite().all()):
+        raise InputError("the weights of the run give values that are no numbers; train again")
+    return np.asarray(values.cpu().numpy())
+
+
 def save_run(folder: Path, result: Run) -> None:
     """The record comes last: a run that has one is whole."""
     runs.write_config(folder, result.model.config)
@@ -265,19 +269,18 @@ def load(run_dir: str | Path) -> Run:
     weights = {key[6:]: value for key, value in tensors.items() if key.startswith("model.")}
     try:
         choice = anchors_of_tensors(tensors)
-        kind = {"none": type(None), "random-sets": RandomAnchorSets}.get(config.picker, AnchorSet)
-        if not isinstance(choice, kind) or not is_sound(choice, view.union):
-            raise ValueError("these are no anchors of the graph")
+        check_anchors(choice, config.picker, view.union)
         if config.in_channels != view.x.size(1):
             raise ValueError(f"{config.in_channels} features expected, the graph has {view.x.size(1)}")
         _check_weights(config, weights)
         model = model_of(config)
         model.load_state_dict(weights)
-        metrics, numbers = _checked_metrics(record), _checked_numbers(record, len(names))
+        numbers = _checked_numbers(record, len(names))
     # What torch raises depends on what is wrong, and settings can be anything.
     except (RuntimeError, KeyError, TypeError, ValueError, OverflowError, MemoryError) as error:
         reason = " ".join(str(error).split())[:150]
         raise InputError(f"{folder}: the weights do not fit the settings ({reason}); train again") from None
+    metrics = record["val"], record["test"], record["history"]
     embedding_test = record.get("embedding_test")
     return Run(model, view, choice, *metrics, record, names, embedding_test, hidden, numbers=numbers)
 
@@ -289,27 +292,8 @@ def _check_weights(config: ModelConfig, weights: dict[str, torch.Tensor]) -> Non
         if getattr(config, name) > parts:
             raise ValueError(f"{name}={getattr(config, name)}, but there are {len(weights)} tensors")
     with torch.device("meta"):
-        expected = {
-            key: (list(value.shape), value.dtype) for key, value in model_of(config).state_dict().items()
-        }
-    for key in expected.keys() ^ weights.keys():
-        raise ValueError(f"'{key}' is {'missing' if key in expected else 'unknown'}")
-    for key, value in weights.items():
-        if (list(value.shape), value.dtype) != expected[key]:
-            raise ValueError(f"'{key}' is {value.dtype} {list(value.shape)}, expected {expected[key]}")
-        if not bool(value.isfinite().all()):
-            raise ValueError(f"'{key}' has values that are no numbers")
-
-
-def _checked_metrics(
-    record: dict[str, Any],
-) -> tuple[dict[str, float], dict[str, float], list[dict[str, Any]]]:
-    val, test, history = record["val"], record["test"], record["history"]
-    if not (isinstance(val, dict) and isinstance(test, dict) and isinstance(history, list)):
-        raise ValueError("the record has no metrics")
-    if not all(isinstance(entry, dict) for entry in history):
-        raise ValueError("the record has no history")
-    return val, test, history
+        expected = model_of(config).state_dict()
+    check_tensors(weights, expected)
 
 
 def _checked_numbers(record: dict[str, Any], graphs: int) -> tuple[int, ...]:

@@ -35,6 +35,8 @@ if sys.version_info >= (3, 11):
 else:
     import tomli as tomllib
 
+MOST_CONFIG_BYTES = 16 * 1024  # ten times what psgnn writes; the time to parse a dotted key is quadratic
+
 
 def write_text(path: Path, text: str) -> None:
     """Write a file of a run, atomically."""
@@ -70,8 +72,13 @@ def write_config(folder: Path, config: ModelConfig) -> None:
 def read_config(folder: Path) -> ModelConfig:
     """The settings of a run."""
     path = folder / CONFIG
+    content = read_file(path)
+    if len(content) > MOST_CONFIG_BYTES:
+        raise InputError(
+            f"{path} has {len(content)} bytes, at most {MOST_CONFIG_BYTES} are read; train again"
+        )
     try:
-        settings = tomllib.loads(read_file(path).decode())
+        settings = tomllib.loads(content.decode())
     except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
         raise InputError(f"{path} is damaged ({one_line(error)}); train again") from None
     check_format(path, settings)
