@@ -32,6 +32,8 @@ def locked(folder: Path, *, wait: bool = True) -> Iterator[None]:
     """
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / LOCK
+    if path.is_symlink():  # to open it would empty the file that it points to
+        path.unlink(missing_ok=True)
     lock = FileLock(path)
     try:
         lock.acquire(blocking=wait)

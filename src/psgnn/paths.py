@@ -5,19 +5,29 @@ Nothing heavy is imported here, so that a command can refuse a wrong path at onc
 
 from __future__ import annotations
 
+import errno
 import os
+import re
 import secrets
 import stat
+import sys
+import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TypeAlias
 
 from psgnn.errors import InputError
 
+if sys.platform != "win32":
+    import fcntl
+
 PathLike: TypeAlias = "str | os.PathLike[str]"
 TEMPORARY = ".psgnn-"  # how files begin that are not written to their end
 STANDARD_INPUT = Path("-")
+UNFINISHED = re.compile(re.escape(TEMPORARY) + r"[0-9a-f]{16}(\.\w+)?$")
+ABANDONED_SECONDS = 24 * 3600  # after which an unfinished file is left over, where there are no locks
+NO_LINKS = (errno.EPERM, errno.EACCES, errno.ENOSYS, errno.EOPNOTSUPP, errno.ENOTSUP, errno.EMLINK)
 OUTPUT_SUFFIXES = (".csv", ".tsv", ".parquet", ".npz")
 
 
@@ -44,21 +54,90 @@ def atomic_write(path: PathLike, *, force: bool = False) -> Iterator[Path]:
     >>> with atomic_write("run.json") as temporary:
     ...     temporary.write_text("{}")
 
-    On any error nothing is left behind and ``path`` is as it was.
+    On any error nothing is left behind and ``path`` is as it was. A symbolic link is replaced, and the file that it
+    points to stays. What a killed process left unfinished in the folder is removed.
     """
     with _writing(path):
-        target = Path(path).expanduser().resolve()
+        target = _place(path)
         _check_target(target, force)
-        temporary = target.with_name(f"{TEMPORARY}{secrets.token_hex(8)}{target.suffix}")
-        temporary.touch(exist_ok=False)
+        remove_unfinished(target.parent)
+        temporary, lock = _create_unfinished(target)
         try:
             yield temporary
-            with temporary.open("rb+") as file:
-                os.fsync(file.fileno())
-            _check_target(target, force)  # it may have appeared meanwhile
-            temporary.replace(target)
+            os.fsync(lock)
+            if os.name == "nt":  # which renames no open file
+                os.close(lock)
+                lock = -1
+            _publish(temporary, target, force)
         finally:
             temporary.unlink(missing_ok=True)
+            if lock >= 0:
+                os.close(lock)
+
+
+def remove_unfinished(folder: Path) -> None:
+    """Remove what killed processes left unfinished in a folder; files that are being written are locked and stay."""
+    try:
+        found = [entry for entry in os.scandir(folder) if UNFINISHED.match(entry.name)]
+    except OSError:
+        return
+    for entry in found:
+        with suppress(OSError):
+            if not entry.is_file(follow_symlinks=False):
+                continue
+            lock = os.open(entry.path, os.O_RDWR)
+            try:
+                held = _lock(lock)
+                old = time.time() - entry.stat().st_mtime > ABANDONED_SECONDS
+                if held or (held is None and old):
+                    Path(entry.path).unlink()
+            finally:
+                os.close(lock)
+
+
+def _create_unfinished(target: Path) -> tuple[Path, int]:
+    """Create a temporary file and lock it for as long as this process writes it."""
+    while True:
+        temporary = target.with_name(f"{TEMPORARY}{secrets.token_hex(8)}{target.suffix}")
+        lock = os.open(temporary, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o666)
+        if _lock(lock) is not False and temporary.exists():
+            return temporary, lock
+        os.close(lock)  # another process took it for a left one before it was locked, and removes it
+
+
+def _lock(file: int) -> bool | None:
+    """Lock an open file: false if somebody else has, None where there are no such locks."""
+    if sys.platform == "win32":
+        return None
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    except OSError:
+        return None
+    return True
+
+
+def _publish(temporary: Path, target: Path, force: bool) -> None:
+    """Put a finished file at its place; without force, never over a file that has appeared there meanwhile."""
+    if force:
+        temporary.replace(target)
+        return
+    try:
+        if os.name == "nt":
+            temporary.rename(target)
+        else:
+            os.link(temporary, target)
+    except FileExistsError:
+        raise _exists(target) from None
+    except OSError as error:
+        if error.errno not in NO_LINKS:
+            raise
+        try:  # a file system without hard links: take the place first
+            os.close(os.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL))
+        except FileExistsError:
+            raise _exists(target) from None
+        temporary.replace(target)
 
 
 @contextmanager
@@ -73,13 +152,24 @@ def _writing(path: PathLike) -> Iterator[None]:
         raise InputError(f"cannot write {path}: {reason}") from error
 
 
+def _place(path: PathLike) -> Path:
+    """The path with a folder that is no link; a link at its end is kept."""
+    known = Path(path).expanduser()
+    return known.resolve() if known.name in ("", "..") else known.parent.resolve() / known.name
+
+
 def _check_target(path: Path, force: bool) -> None:
     if not path.parent.is_dir():
         raise InputError(f"the directory {path.parent} does not exist; create it or choose another --out")
     if path.exists() and not path.is_file():
         raise InputError(f"{path} exists and is not a regular file; choose another --out")
-    if path.exists() and not force:
-        raise InputError(f"{path} exists; pass --force to replace it or choose another --out")
+    if not force and (path.exists() or path.is_symlink()):
+        raise _exists(path)
+
+
+def _exists(path: Path) -> InputError:
+    what = "is a symbolic link" if path.is_symlink() else "exists"
+    return InputError(f"{path} {what}; pass --force to replace it or choose another --out")
 
 
 def check_output(path: PathLike, *, force: bool = False, suffixes: Sequence[str] = OUTPUT_SUFFIXES) -> None:
@@ -88,4 +178,6 @@ def check_output(path: PathLike, *, force: bool = False, suffixes: Sequence[str]
     if suffix not in suffixes:
         raise InputError(f"cannot write {path}: the format is one of {', '.join(suffixes)}")
     with _writing(path):
-        _check_target(Path(path).expanduser().resolve(), force)
+        target = _place(path)
+        remove_unfinished(target.parent)
+        _check_target(target, force)

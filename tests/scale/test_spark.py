@@ -213,6 +213,34 @@ def test_levels_of_another_graph_are_not_gone_on_with(spark: SparkSession, tmp_p
     assert seen == [1, 2, 3, 4, 5, 6, 7]  # what is to be replaced is not gone on with either
 
 
+def test_force_replaces_only_what_psgnn_wrote(spark: SparkSession, tmp_path: Path) -> None:
+    from psgnn.distances.spark import hop_columns, read_links
+
+    links = read_links(spark, write(tmp_path / "e.parquet", np.array([[0, 1], [1, 2]])))
+    mine, table = tmp_path / "mine", tmp_path / "table"
+    mine.mkdir()
+    (mine / "thesis.txt").write_text("mine")
+    spark.createDataFrame([(1, 2)], "a int, b int").write.parquet(str(table))
+    (tmp_path / "file").write_text("mine")
+    (tmp_path / "new.levels").mkdir()
+    (tmp_path / "new.levels" / "photo.jpg").write_text("mine")
+    before = sorted(path for path in tmp_path.rglob("*") if path.is_file())
+    for name, message in (
+        ("mine", "holds 'thesis.txt', which psgnn did not write"),
+        ("file", "holds a file, which psgnn did not write"),
+        ("table", "holds a table that psgnn did not write"),
+        ("new", "new.levels holds 'photo.jpg', which psgnn did not write"),
+    ):
+        with pytest.raises(InputError, match=message):
+            hop_columns(spark, links, [0], str(tmp_path / name), force=True)
+    assert sorted(path for path in tmp_path.rglob("*") if path.is_file()) == before
+    (tmp_path / "empty").mkdir()
+    hop_columns(spark, links, [0], str(tmp_path / "empty"), force=True)
+    (tmp_path / "empty" / "note.txt").write_text("mine, beside the table")
+    with pytest.raises(InputError, match=r"holds 'note\.txt'"):
+        hop_columns(spark, links, [1], str(tmp_path / "empty"), force=True)
+
+
 def test_what_cannot_be_asked(spark: SparkSession, tmp_path: Path) -> None:
     from psgnn.distances.spark import hop_columns, read_links
 

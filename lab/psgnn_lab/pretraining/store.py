@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
-from shutil import rmtree
 from typing import Any
 
 import torch
 
 from psgnn.models._anchor_sets import AnchorSet
-from psgnn.training._folder import LESSONS
+from psgnn.training._folder import LESSONS, is_lesson
 from psgnn.training._runs import read_tensors, write_tensors
 from psgnn_lab.pretraining.lesson import Lesson
 
@@ -52,9 +52,14 @@ class LessonStore:
         write_tensors(self._folder / f"{family}.safetensors", tensors, about=self._about)
 
     def clear(self) -> None:
-        """Forget all."""
-        if self._folder is not None:
-            rmtree(self._folder, ignore_errors=True)
+        """Remove the files of the lessons, and the folder unless it holds something else."""
+        if self._folder is None or not self._folder.is_dir():
+            return
+        for path in self._folder.iterdir():
+            if is_lesson(path):
+                path.unlink(missing_ok=True)
+        with suppress(OSError):  # not empty
+            self._folder.rmdir()
 
     def _read(self, family: str) -> dict[str, torch.Tensor]:
         if self._folder is None or not (self._folder / f"{family}.safetensors").exists():

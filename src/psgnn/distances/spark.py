@@ -8,6 +8,7 @@ Parquet folders, so an interrupted job goes on with the last whole one, and the 
 from __future__ import annotations
 
 import logging
+import re
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -22,6 +23,9 @@ log = logging.getLogger(__name__)
 WORD = 64
 UNREACHABLE = -1
 MOST_ANCHORS = 4096
+# What psgnn writes, by name: files of Parquet, and folders of levels by digest and cutoff.
+OUTPUT = re.compile(r"_SUCCESS|\._SUCCESS\.crc|part-\d{5}-[0-9a-f-]{36}.*\.parquet|\.part-\d{5}-.*\.crc")
+LEVELS = re.compile(r"[0-9a-f]{12}-(None|\d+)")
 Progress = Callable[[int, int], None]
 
 
@@ -107,18 +111,25 @@ def hop_columns(
         anchors: nodes, at most 4096.
         out: a folder for Parquet, on any file system that Spark knows.
         cutoff: hops that are looked at, at most.
-        force: replace what is at `out`.
+        force: replace what psgnn wrote at `out`. Anything else there is an error, and so is anything else in
+            ``OUT.levels``, which psgnn removes at the end.
         progress: called with the level and the number of nodes that it reached.
     """
     from pyspark.sql import functions as F
 
     if not 0 < len(anchors) <= MOST_ANCHORS or len(set(anchors)) < len(anchors):
         raise InputError(f"name 1 to {MOST_ANCHORS} different anchors, found {len(anchors)}")
+    levels = f"{out.rstrip('/')}.levels"
     if not force and _exists(spark, out):
         raise InputError(f"{out} exists; pass --force to replace it or choose another --out")
+    for path, ours in ((out, OUTPUT), (levels, LEVELS)):
+        foreign = _foreign(spark, path, ours)
+        if foreign is not None:
+            raise InputError(f"{path} holds {foreign}, which psgnn did not write; choose another --out")
+    if force and not _is_output(spark, out):
+        raise InputError(f"{out} holds a table that psgnn did not write; choose another --out")
     links = links.persist()
     identity = f"{_digest(links, anchors)}-{cutoff}"
-    levels = f"{out.rstrip('/')}.levels"
     if force:
         _remove(spark, levels)
     words = [f"w{i}" for i in range(-(-len(anchors) // WORD))]
@@ -237,6 +248,29 @@ def _path(spark: SparkSession, path: str) -> tuple[Any, Any]:
 def _exists(spark: SparkSession, path: str) -> bool:
     system, where = _path(spark, path)
     return bool(system.exists(where))
+
+
+def _foreign(spark: SparkSession, path: str, ours: re.Pattern[str]) -> str | None:
+    """The name of something that psgnn did not write at a path; None where there is nothing of that kind."""
+    system, where = _path(spark, path)
+    if not system.exists(where):
+        return None
+    if not system.getFileStatus(where).isDirectory():
+        return "a file"
+    names = sorted(str(entry.getPath().getName()) for entry in system.listStatus(where))
+    return next((f"'{name}'" for name in names if not ours.fullmatch(name)), None)
+
+
+def _is_output(spark: SparkSession, path: str) -> bool:
+    """Whether at most a table of hops is at a path: Parquet with the columns ``node`` and ``to_NAME``."""
+    system, where = _path(spark, path)
+    if not system.exists(where) or not system.listStatus(where):
+        return True
+    try:
+        first, *others = spark.read.parquet(path).columns
+    except Exception:  # the kinds are Java's: no Parquet
+        return False
+    return first == "node" and all(name.startswith("to_") for name in others)
 
 
 def _remove(spark: SparkSession, path: str) -> None:

@@ -12,7 +12,7 @@ from typing import Any
 
 from psgnn.errors import InputError
 from psgnn.locks import LOCK, BusyError, locked
-from psgnn.paths import TEMPORARY
+from psgnn.paths import TEMPORARY, remove_unfinished
 from psgnn.training._record import check_record, parse_document
 
 FORMAT = 1  # of the files of a run; raised when an older reader would misread them
@@ -43,6 +43,7 @@ def alone_in(folder: Path) -> Iterator[None]:
     made = not folder.exists()
     try:
         with locked(folder, wait=False):
+            remove_unfinished(folder)
             yield
     except BusyError:
         raise InputError(
@@ -116,9 +117,10 @@ def check_out(
     if holds_run and (force or not recorded):
         return
     if holds_run:
+        _tidy(folder)
         raise InputError(f"{folder} holds a finished run; {otherwise}")
     # Files of a run that was killed while it wrote them, before any checkpoint: it begins anew.
-    ours = not folder.exists() or all(_is_ours(path.name) for path in folder.iterdir())
+    ours = not folder.exists() or all(map(_is_ours, folder.iterdir()))
     if (recorded and not force) or not (ours or beside):
         raise InputError(f"{folder} is not empty and holds no run of psgnn; choose another --out")
 
@@ -130,17 +132,35 @@ def remove_run(folder: Path) -> bool:
     """
     check_folder(folder)
     found = [path for path in folder.iterdir() if path.name != LOCK] if folder.exists() else []
-    if not _holds_run(folder) and not all(_is_ours(path.name) for path in found):
+    if not _holds_run(folder) and not all(map(_is_ours, found)):
         return False
-    for path in found:
-        if path.name in RUN_FILES or path.name.startswith(TEMPORARY):
-            path.unlink()
+    for name in RUN_FILES:  # the record first: a part of a run never looks like a finished one
+        (folder / name).unlink(missing_ok=True)
+    remove_unfinished(folder)
     return bool(found)
 
 
-def _is_ours(name: str) -> bool:
-    """Whether a file of this name is a part of a run, or of one that was being written."""
-    return name in (*RUN_FILES, LESSONS, LOCK) or name.startswith(TEMPORARY)
+def _tidy(folder: Path) -> None:
+    """Remove what a process left that was killed after it had written the record."""
+    left = [folder / STATE, folder / LOCK, *folder.glob(f"{TEMPORARY}*")]
+    if any(path.exists() for path in left):
+        with suppress(BusyError, OSError), locked(folder, wait=False):
+            remove_unfinished(folder)
+            (folder / STATE).unlink(missing_ok=True)
+
+
+def _is_ours(path: Path) -> bool:
+    """Whether this is a part of a run, or of one that was being written."""
+    if path.name == LESSONS and not path.is_symlink():
+        return path.is_dir() and all(is_lesson(child) for child in path.iterdir())
+    return path.name in (*RUN_FILES, LOCK) or path.name.startswith(TEMPORARY)
+
+
+def is_lesson(path: Path) -> bool:
+    """Whether this is a file of what pretraining has measured, finished or not."""
+    if path.is_symlink() or not path.is_file():
+        return False
+    return path.suffix == ".safetensors" or path.name.startswith(TEMPORARY)
 
 
 def _holds_run(folder: Path) -> bool:
