@@ -27,10 +27,10 @@ def test_hops_to_anchors_by_name(run: Command) -> None:
     [
         (("--engine", "dask"), "unknown engine 'dask'"),
         (("--master", "local[2]"), "--master and --spark go with --engine spark"),
-        (("--anchor-file", "none.txt"), "cannot read none.txt"),
-        (("--anchor-file", "empty.txt"), "names no anchor"),
+        (("--anchor-file", "none.txt"), "none.txt does not exist"),
+        (("--anchor-file", "empty.txt"), "empty.txt names no node; write one per line"),
         (("--anchor-file", "strange.txt"), "no node 'z'"),
-        (("--anchor-file", "twice.txt"), "names 'a' twice; write every anchor once"),
+        (("--anchor-file", "twice.txt"), "names 'a' twice; name each node once"),
         (("--method", "degre"), "did you mean 'degree'"),
         (("--engine", "spark", "--set", "x=1"), "Spark reads a Parquet edge list"),
         (("--engine", "spark", "--spark", "memory"), "--spark takes KEY=VALUE"),

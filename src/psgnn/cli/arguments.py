@@ -75,6 +75,10 @@ Seed = Annotated[int, typer.Option("--seed", min=0, help="Seed of every random c
 Anchors = Annotated[
     str, typer.Option("--anchors", metavar="log|log^2|INT", help="K: log2 N, its square, or a number.")
 ]
+AnchorFile = Annotated[
+    Path | None,
+    typer.Option("--anchor-file", metavar="FILE", help="Anchors of your own, one name per line."),
+]
 TaskOption = Annotated[
     str, typer.Option("--task", metavar="link|pair", help="Missing links, or same-class pairs.")
 ]

@@ -1,8 +1,7 @@
-"""``psgnn distances``: hops from every node to every anchor, on this machine or by Spark."""
+"""``psgnn distances``: hops to anchors, to named sets or between named pairs, on this machine or by Spark."""
 
 from __future__ import annotations
 
-from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -10,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from psgnn.cli.arguments import (
+    AnchorFile,
     Anchors,
     ColumnsOption,
     Force,
@@ -24,6 +24,7 @@ from psgnn.cli.arguments import (
     parse_anchors,
     two_columns,
 )
+from psgnn.cli.proximity import Output, answer_pairs, answer_sets
 from psgnn.errors import InputError, unknown_name
 
 if TYPE_CHECKING:
@@ -41,20 +42,37 @@ def distances_command(
         ),
     ],
     out: Annotated[
-        str,
+        str | None,
         typer.Option(
-            "--out", "-o", help="Write the hops (.parquet .csv .tsv .npz; Spark: a folder of Parquet)."
+            "--out",
+            "-o",
+            help="Write the hops (.parquet .csv .tsv .npz; Spark: a folder of Parquet). Sets and pairs can do without.",
         ),
-    ],
+    ] = None,
     anchors: Anchors = "log",
     method: Annotated[
         str, typer.Option("--method", help="Anchor rule (Spark: degree or random).")
     ] = "degree",
-    anchor_file: Annotated[
-        Path | None, typer.Option("--anchor-file", help="Anchors by name, one a line, instead of a rule.")
+    anchor_file: AnchorFile = None,
+    sets: Annotated[
+        Path | None,
+        typer.Option("--sets", metavar="FILE", help="Named sets instead of anchors: a table node,set."),
+    ] = None,
+    samples: Annotated[
+        int, typer.Option("--samples", min=0, help="Random sets that a named set is compared with.")
+    ] = 1000,
+    bin_size: Annotated[
+        int,
+        typer.Option(
+            "--bin-size", min=1, help="Nodes of like degree that a random one is drawn from, at least."
+        ),
+    ] = 100,
+    pairs: Annotated[
+        Path | None,
+        typer.Option("--pairs", metavar="FILE", help="Named pairs instead of anchors: two names per line."),
     ] = None,
     cutoff: Annotated[
-        int | None, typer.Option("--cutoff", min=1, help="Farther than so many hops counts as unreachable.")
+        int | None, typer.Option("--cutoff", min=1, help="Farther than this counts as unreachable, in hops.")
     ] = None,
     engine: Annotated[str, typer.Option("--engine", metavar="numba|spark", help="What computes.")] = "numba",
     master: Annotated[
@@ -76,18 +94,49 @@ def distances_command(
     quiet: Quiet = False,
     verbose: Verbose = False,
 ) -> None:
-    """Write a table of hops: a row for every node, a column to_NAME for every anchor, -1 where there is no way.
+    """Measure exact distances, in hops: to anchors, to named sets, or between named pairs.
+
+    Anchors: a row per node and a column to_NAME per anchor, -1 where there is no path.
+
+    --sets: per node and set the hops to the nearest member and to all members on average. Beside it the same for random
+    sets of nodes with like degrees, and a z-score: below 0 is nearer than chance. With several sets, also the distance
+    from each set to each other (network proximity, Guney et al. 2016).
 
     Example: psgnn distances communities --anchors 8 --out hops.parquet
+
+    Near a set: psgnn distances my-edges.csv --sets my-sets.csv --out near.csv
     """
     from psgnn.console import flush_notes, print_json, set_verbosity
-    from psgnn.paths import check_output
+    from psgnn.paths import check_file, check_output
 
     set_verbosity(quiet=quiet or as_json, verbose=verbose)
     if engine not in ENGINES:
         raise unknown_name("engine", engine, ENGINES)
-    named = None if anchor_file is None else _names(anchor_file)
-    asked = _Asked(out, anchors, method, named, cutoff, seed, force)
+    files = {"--anchor-file": anchor_file, "--sets": sets, "--pairs": pairs}
+    given = {option: path.expanduser() for option, path in files.items() if path is not None}
+    if len(given) > 1:
+        raise InputError(f"pass one of {' and '.join(given)}; each is a question of its own")
+    for path in given.values():
+        check_file(path)
+    if sets is not None or pairs is not None:
+        if engine == "spark" or master or spark:
+            raise InputError(f"{next(iter(given))} goes with --engine numba; Spark measures hops to anchors")
+        if sets is not None and cutoff is not None:
+            raise InputError("--cutoff goes with anchors and pairs; distances to sets have none")
+        if out is not None:
+            check_output(out, force=force)
+        found = _one(load_graphs(graph, root, settings, columns=columns, header=header))
+        output = Output(graph, out, force, as_json)
+        if pairs is not None:
+            answer_pairs(found, pairs, output, cutoff=cutoff)
+        elif sets is not None:
+            answer_sets(
+                found, sets, output, samples=samples, bin_size=bin_size, seed=seed, show_progress=not quiet
+            )
+        return
+    if out is None:
+        raise InputError("distances to anchors need a file: pass --out FILE, or ask about --sets or --pairs")
+    asked = _Asked(out, anchors, method, given.get("--anchor-file"), cutoff, seed, force)
     about: dict[str, Any] = {"graph": graph, "out": out, "engine": engine}
     if engine == "spark":
         if settings or root:
@@ -110,52 +159,37 @@ def distances_command(
     typer.echo(f"hops of {about['nodes']} nodes to {about['anchors']} anchors are in {out}")
 
 
-def _names(path: Path) -> list[str]:
-    try:
-        lines = path.read_text(encoding="utf-8-sig").split("\n")
-    except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"cannot read {path}: {getattr(error, 'strerror', None) or error}") from None
-    names = [line.strip() for line in lines if line.strip()]
-    if not names:
-        raise InputError(f"{path} names no anchor; write one a line")
-    twice = [name for name, times in Counter(names).items() if times > 1]
-    if twice:
-        raise InputError(f"{path} names '{twice[0]}' twice; write every anchor once")
-    return names
+def _one(graphs: list[Graph]) -> Graph:
+    if len(graphs) != 1:
+        raise InputError(f"distances are of one graph, found {len(graphs)}")
+    return graphs[0]
 
 
 @dataclass(frozen=True)
 class _Asked:
-    """What both engines are asked: anchors by number and rule, or by name."""
+    """What both engines are asked: anchors by number and rule, or by the names in a file."""
 
     out: str
     anchors: str
     method: str
-    named: list[str] | None
+    named: Path | None
     cutoff: int | None
     seed: int
     force: bool
 
 
 def _here(graphs: list[Graph], asked: _Asked) -> dict[str, int]:
-    import numpy as np
-
     from psgnn.anchors import select_anchors
     from psgnn.distances import shortest_distances
     from psgnn.graph._exports import write_table
+    from psgnn.graph._names import node_ids, read_names
 
-    if len(graphs) != 1:
-        raise InputError(f"distances are of one graph, found {len(graphs)}")
-    (graph,) = graphs
+    graph = _one(graphs)
     names = graph.names
     if asked.named is None:
         chosen = select_anchors(graph, asked.method, parse_anchors(asked.anchors), asked.seed)
     else:
-        place = {name: i for i, name in enumerate(names)}
-        unknown = [name for name in asked.named if name not in place]
-        if unknown:
-            raise InputError(f"the graph has no node '{unknown[0]}'; name anchors that are in it")
-        chosen = np.array([place[name] for name in asked.named])
+        chosen = node_ids(read_names(asked.named, names), names)
     hops = shortest_distances(graph, chosen, cutoff=asked.cutoff)
     table = {"node": names} | {f"to_{names[a]}": hops[:, j] for j, a in enumerate(chosen.tolist())}
     write_table(asked.out, table, force=asked.force)
@@ -174,6 +208,7 @@ def _by_spark(
     from psgnn.anchors._rules import anchor_count
     from psgnn.console import Bar
     from psgnn.distances.spark import hop_columns, pick_anchors, read_links, session
+    from psgnn.graph._names import read_names
 
     pairs = [text.partition("=") for text in options or []]
     if not all(key and equals for key, equals, _ in pairs):
@@ -191,7 +226,7 @@ def _by_spark(
                 links, asked.method, anchor_count(nodes, parse_anchors(asked.anchors)), asked.seed
             )
         else:
-            chosen = _of_kind(asked.named, dict(links.dtypes)["a"])
+            chosen = _of_kind(read_names(asked.named), dict(links.dtypes)["a"])
         with Bar("levels", 0, show=show_progress) as bar:
             levels = hop_columns(
                 spark, links, chosen, out, cutoff=asked.cutoff, force=asked.force,

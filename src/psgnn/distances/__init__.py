@@ -2,7 +2,9 @@
 
 from psgnn.distances._engine import distance_sums, hop_columns, set_columns, shortest_distances
 from psgnn.distances._oracle import DistanceOracle
+from psgnn.distances._pairs import pair_distances
 from psgnn.distances._propagation import diffusion_columns, pagerank_columns, walk_columns
+from psgnn.distances._proximity import set_distances, set_proximity
 
 __all__ = [
     "DistanceOracle",
@@ -10,7 +12,10 @@ __all__ = [
     "distance_sums",
     "hop_columns",
     "pagerank_columns",
+    "pair_distances",
     "set_columns",
+    "set_distances",
+    "set_proximity",
     "shortest_distances",
     "walk_columns",
 ]

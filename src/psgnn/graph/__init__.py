@@ -10,6 +10,7 @@ from psgnn.graph._graph import (
     as_graph,
     check_names,
 )
+from psgnn.graph._names import read_names, read_sets
 from psgnn.graph._read import Reading, read_graph, read_labels, read_pairs
 
 __all__ = [
@@ -24,5 +25,7 @@ __all__ = [
     "check_names",
     "read_graph",
     "read_labels",
+    "read_names",
     "read_pairs",
+    "read_sets",
 ]

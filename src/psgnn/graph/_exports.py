@@ -58,7 +58,7 @@ def write_embeddings(
 
 
 def write_pairs(path: PathLike, pairs: pl.DataFrame, *, force: bool = False) -> None:
-    """Write a table of predicted pairs, as `psgnn.predict` gives it."""
+    """Write a table of names and numbers, such as that of `psgnn.predict`."""
     check_output(path, force=force)
     if Path(path).suffix.lower() != ".npz":
         write_frame(path, pairs, force=force)

@@ -29,7 +29,7 @@ EDGE_NAMES = (
     ("sender", "recipient"),
     ("sender", "receiver"),
 )
-LABEL_NAMES = tuple(product(("node", "nodeid", "id", "name"), ("label", "class", "y", "group")))
+LABEL_NAMES = tuple(product(("node", "nodeid", "id", "name"), ("label", "class", "y", "group", "set")))
 INDEX_NAMES = ("edgeid", "eid", "linkid", "rowid", "row", "index", "relationid", "relationshipid")
 WEIGHT_NAMES = ("weight", "weights", "w", "value")
 

@@ -151,8 +151,8 @@ def read_labels(path: PathLike, node_names: Sequence[str], *, header: bool | Non
     ``header`` says whether the first line names the columns. By default it does if it names no node of the graph.
     """
     table = read_table(Path(path).expanduser(), node_names=node_names, header=header)
-    _note_skipped(path, table, node_names)
-    nodes = _codes_of(table.first, node_names, table.where)
+    note_skipped(path, table, node_names)
+    nodes = codes_of(table.first, node_names, table.where)
     labels = table.second.cast(pl.String)
     _, (codes,) = number(*(as_integers(labels) or [labels]))
     y = np.full(len(node_names), -1, np.int64)
@@ -178,8 +178,8 @@ def read_pairs(path: PathLike, *node_names: Sequence[str], header: bool | None =
     if len(set(names)) < len(names):
         names = [f"{g}:{name}" for g, name in zip(graph.tolist(), names, strict=True)]
     table = read_table(Path(path).expanduser(), pairs=True, node_names=names, header=header)
-    _note_skipped(path, table, names)
-    pairs = np.stack([_codes_of(column, names, table.where) for column in (table.first, table.second)])
+    note_skipped(path, table, names)
+    pairs = np.stack([codes_of(column, names, table.where) for column in (table.first, table.second)])
     table.refuse(pl.Series(pairs[0] == pairs[1]), "a node with itself is no pair; name two nodes")
     table.refuse(
         pl.Series(graph[pairs[0]] != graph[pairs[1]]), "the nodes are of two graphs; name two of one"
@@ -187,20 +187,26 @@ def read_pairs(path: PathLike, *node_names: Sequence[str], header: bool | None =
     return pairs
 
 
-def _codes_of(names: pl.Series, node_names: Sequence[str], where: Callable[[int], str]) -> IntArray:
+def codes_of(names: pl.Series, node_names: Sequence[str], where: Callable[[int], str]) -> IntArray:
+    """The ids of nodes that stand in a column of a file, int64 ``[n]``."""
     names = names.cast(pl.String)
     codes_of = pl.DataFrame({"name": pl.Series(node_names, dtype=pl.String)}).with_row_index("code")
     found = names.to_frame("name").join(codes_of, on="name", how="left", maintain_order="left")
     codes = found["code"].cast(pl.Int64)
     if codes.null_count():
         row = int(codes.is_null().arg_max() or 0)
-        near = nearest_name(str(names[row]), node_names)
-        hint = f"did you mean '{near}'?" if near else f"it has {len(node_names)} others"
-        raise InputError(f"{where(row)}: the graph has no node '{names[row]}'; {hint}")
+        raise InputError(f"{where(row)}: {unknown_node(str(names[row]), node_names)}")
     return codes.to_numpy()
 
 
-def _note_skipped(path: PathLike, table: Table, node_names: Sequence[str]) -> None:
+def unknown_node(name: str, node_names: Sequence[str]) -> str:
+    """What to say about a name that no node of the graph has."""
+    near = nearest_name(name, node_names)
+    hint = f"did you mean '{near}'?" if near else f"it has {len(node_names)} others"
+    return f"the graph has no node '{name}'; {hint}"
+
+
+def note_skipped(path: PathLike, table: Table, node_names: Sequence[str]) -> None:
     """Say that a first line was taken for a header where one of its names is nearly that of a node."""
     for name in table.skipped:
         near = nearest_name(name, node_names)

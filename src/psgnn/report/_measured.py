@@ -8,12 +8,12 @@ import numpy as np
 import numpy.typing as npt
 
 from psgnn.console import progress
+from psgnn.distances._pairs import hops_between
 from psgnn.distances._propagation import Floats
 from psgnn.graph._graph import IntArray
 from psgnn.models._config import ModelConfig
 from psgnn.report._names import shown_name
 from psgnn.scoring import HEURISTICS, score_pairs, top_links
-from psgnn.scoring._rules import hops_between
 from psgnn.tasks._metrics import evaluate
 from psgnn.training._heldout import HeldOut, part_of
 from psgnn.training._run import Run

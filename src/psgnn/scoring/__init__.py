@@ -5,12 +5,13 @@ from typing import TYPE_CHECKING
 from psgnn.doors import door
 
 if TYPE_CHECKING:
+    from psgnn.distances._pairs import hops_between
     from psgnn.scoring._answers import answer, predict, similar
     from psgnn.scoring._calibration import Calibration, calibrate
     from psgnn.scoring._evaluate import evaluate_links
     from psgnn.scoring._explain import explain
     from psgnn.scoring._pretrained import Pretrained, PretrainedScorer, pretrained
-    from psgnn.scoring._rules import HEURISTICS, hops_between, score_pairs
+    from psgnn.scoring._rules import HEURISTICS, score_pairs
     from psgnn.scoring._scorer import Scorer
     from psgnn.scoring._search import top_links
 
@@ -24,7 +25,7 @@ _MODULE_OF = {
     "calibrate": "psgnn.scoring._calibration",
     "evaluate_links": "psgnn.scoring._evaluate",
     "explain": "psgnn.scoring._explain",
-    "hops_between": "psgnn.scoring._rules",
+    "hops_between": "psgnn.distances._pairs",
     "predict": "psgnn.scoring._answers",
     "pretrained": "psgnn.scoring._pretrained",
     "score_pairs": "psgnn.scoring._rules",

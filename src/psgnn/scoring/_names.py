@@ -6,9 +6,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from psgnn.errors import InputError
 from psgnn.graph._graph import IntArray
-from psgnn.graph._read import nearest_name
+from psgnn.graph._names import node_ids
 from psgnn.scoring._scorer import Scorer
 
 
@@ -34,19 +33,4 @@ def name_of(scorer: Scorer, node: int) -> str:
 
 def find_nodes(scorer: Scorer, nodes: Sequence[str | int]) -> IntArray:
     """The ids of nodes that are given by name or by id, int64 ``[n]``."""
-    names = all_names(scorer)
-    place: dict[str, int] = {}
-    found = np.empty(len(nodes), np.int64)
-    for i, node in enumerate(nodes):
-        if isinstance(node, (int, np.integer)):
-            if not 0 <= node < len(names):
-                raise InputError(f"there is no node {node}; the graph has the nodes 0..{len(names) - 1}")
-            found[i] = node
-            continue
-        place = place or {name: v for v, name in enumerate(names)}
-        if node not in place:
-            near = nearest_name(node, names)
-            hint = f"did you mean '{near}'?" if near else f"it has {len(names)} others"
-            raise InputError(f"the graph has no node '{node}'; {hint}")
-        found[i] = place[node]
-    return found
+    return node_ids(nodes, all_names(scorer))

@@ -15,11 +15,10 @@ import scipy  # its parts load when they are used
 from psgnn.anchors._greedy import farthest_first
 from psgnn.anchors._rules import anchor_count
 from psgnn.distances._oracle import DistanceOracle
+from psgnn.distances._pairs import by_slices, hops_between
 from psgnn.errors import InputError, unknown_name
 from psgnn.graph import Adjacency, GraphBatch, IntArray
-from psgnn.kernels._bfs import NO_CUTOFF
-from psgnn.kernels._pairs import pair_hops, pushed_pagerank, shared_neighbours
-from psgnn.kernels._parallel import parallel_rows
+from psgnn.kernels._pairs import pushed_pagerank, shared_neighbours
 from psgnn.registry import Registry, call_plugin
 
 Scores = npt.NDArray[np.float64]
@@ -32,26 +31,6 @@ DENSE_NODES = 200  # up to here LAPACK is faster than Lanczos
 PAIR_BLOCK = 2**16  # pairs whose rows are in memory at once
 
 
-def _by_slices(
-    kernel: Callable[..., None], adjacency: Adjacency, us: IntArray, vs: IntArray, *args: Any, steps: float
-) -> Scores:
-    """Run a pair kernel over contiguous slices of the pairs, one a core; a pair takes about so many `steps`."""
-    out = np.empty(us.size)
-
-    def piece(first: int, last: int) -> None:
-        part = slice(first, last)
-        kernel(adjacency.indptr, adjacency.indices, us[part], vs[part], *args, out[part])
-
-    parallel_rows(piece, us.size, us.size * steps)
-    return out
-
-
-def hops_between(adjacency: Adjacency, pairs: IntArray, cutoff: int | None = None) -> Scores:
-    """Hops between the two nodes of each pair, ``[P]``; -1 = unreachable or beyond the cutoff."""
-    limit = NO_CUTOFF if cutoff is None else cutoff
-    return _by_slices(pair_hops, adjacency, pairs[0], pairs[1], limit, steps=1000)
-
-
 def _shortest_path(union: GraphBatch, pairs: IntArray, seed: int) -> Scores:
     """Minus the hops; unreachable is farther than anything reachable."""
     hops = hops_between(union.adjacency, pairs)
@@ -62,7 +41,7 @@ def _neighbours(weight: Callable[[npt.NDArray[np.float64]], npt.NDArray[np.float
     def score(union: GraphBatch, pairs: IntArray, seed: int) -> Scores:
         # A common neighbour has at least two neighbours.
         weights = weight(np.maximum(union.adjacency.degrees, 2).astype(np.float64))
-        return _by_slices(shared_neighbours, union.adjacency, pairs[0], pairs[1], weights, steps=50)
+        return by_slices(shared_neighbours, union.adjacency, pairs[0], pairs[1], weights, steps=50)
 
     return score
 
@@ -82,7 +61,7 @@ def _pagerank(union: GraphBatch, pairs: IntArray, seed: int) -> Scores:
     scores = np.empty(us.size)
     tolerance = PUSH_TOLERANCE if union.sizes.max() > 5000 else PUSH_TOLERANCE / 100
     options = RESTART, tolerance
-    scores[order] = _by_slices(pushed_pagerank, union.adjacency, us[order], vs[order], *options, steps=1e4)
+    scores[order] = by_slices(pushed_pagerank, union.adjacency, us[order], vs[order], *options, steps=1e4)
     return np.asarray(scores * (1 + degrees[us] / degrees[vs]))
 
 
