@@ -154,6 +154,7 @@ def load_run(
     header: bool | None,
     pretrained: str | None,
     strict: bool,
+    anchor_file: Path | None = None,
 ) -> Run | PretrainedScorer:
     """A run, on its graphs or on those of another name; or pretrained weights on a graph."""
     check_source(source, runs=True)
@@ -162,6 +163,8 @@ def load_run(
     if Path(source).is_dir():
         if pretrained is not None or strict:
             raise InputError(f"--pretrained and --strict go with a graph; {source} is the folder of a run")
+        if anchor_file is not None:
+            raise InputError(f"--anchor-file goes with a graph; the run in {source} has anchors of its own")
         if other is None and (settings or columns):
             raise InputError("--set and --columns go with --graph; a run has its own graph")
         if other is None and header is not None:
@@ -178,7 +181,17 @@ def load_run(
 
     model = weights_of(pretrained or "best-link")
     graphs = load_graphs(source, root, settings, columns=columns, header=header)
-    return model.on(graphs, strict=strict)
+    own = None if anchor_file is None else read_anchors(anchor_file, graphs)
+    return model.on(graphs, strict=strict, anchors=own)
+
+
+def read_anchors(path: Path, graphs: list[Graph]) -> list[str]:
+    """The names of anchors in a file, one per line, in the only graph."""
+    from psgnn.graph._names import read_names
+
+    if len(graphs) != 1:
+        raise InputError(f"--anchor-file goes with one graph, found {len(graphs)}")
+    return read_names(path, graphs[0].names)
 
 
 def load_graphs(

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from psgnn.cli.arguments import (
+    AnchorFile,
     ColumnsOption,
     Force,
     HeaderOption,
@@ -31,6 +32,7 @@ def embed_command(
     graph: OtherGraph = None,
     pretrained: PretrainedOption = None,
     strict: Strict = False,
+    anchor_file: AnchorFile = None,
     columns: ColumnsOption = None,
     header: HeaderOption = None,
     settings: Settings = None,
@@ -54,11 +56,13 @@ def embed_command(
     """
     from psgnn.console import flush_notes, print_json, set_verbosity
     from psgnn.memory import limit_memory
-    from psgnn.paths import check_output
+    from psgnn.paths import check_file, check_output
 
     set_verbosity(quiet=quiet or as_json, verbose=verbose)
     limit_memory(memory)
     check_output(out, force=force)
+    if anchor_file is not None:
+        check_file(anchor_file.expanduser())
     result = load_run(
         run,
         graph,
@@ -68,6 +72,7 @@ def embed_command(
         header=header,
         pretrained=pretrained,
         strict=strict,
+        anchor_file=anchor_file,
     )
     from psgnn.graph._exports import write_embeddings
 

@@ -12,6 +12,7 @@ import typer
 
 from psgnn.cli.arguments import (
     METRIC_LABELS,
+    AnchorFile,
     ColumnsOption,
     Epochs,
     Force,
@@ -33,10 +34,11 @@ from psgnn.cli.arguments import (
     names_of,
     parse_anchors,
     parse_setting,
+    read_anchors,
     task_options,
 )
 from psgnn.cli.failures import fail
-from psgnn.errors import unknown_name
+from psgnn.errors import InputError, unknown_name
 
 TASKS = ("link", "pair")
 
@@ -56,6 +58,7 @@ def train_command(
         str | None,
         typer.Option("--anchors", metavar="log|log^2|INT", help="K: log2 N, its square, or a number."),
     ] = None,
+    anchor_file: AnchorFile = None,
     decoder: Annotated[
         str | None,
         typer.Option("--decoder", metavar="set|dot|distance", help="How two positions are scored."),
@@ -98,11 +101,16 @@ def train_command(
     from psgnn.console import print_json, print_table, set_verbosity
     from psgnn.memory import limit_memory
     from psgnn.models._presets import MODELS, PRESETS
+    from psgnn.paths import check_file
     from psgnn.training._folder import STATE, check_out
 
     if out is not None:
         check_out(out, force=force)
     check_source(graph)
+    if anchor_file is not None:
+        check_file(anchor_file.expanduser())
+        if anchors is not None:
+            raise InputError("pass either --anchors or --anchor-file")
     for what, value, names in (("model", model, MODELS), ("preset", preset, PRESETS), ("task", task, TASKS)):
         if value not in names:
             raise unknown_name(what, value, names)
@@ -121,6 +129,8 @@ def train_command(
     if init is not None:
         chosen["init"] = init
     graphs = load_graphs(graph, root, settings, labels, columns, header)
+    if anchor_file is not None:
+        chosen["anchors"] = read_anchors(anchor_file, graphs)
     split = make_task(graphs, task, seed, **task_options(negatives))
     if labels is not None and task == "link":
         log.info("the labels are kept for reports; --task pair learns them")

@@ -15,6 +15,8 @@ from psgnn.graph._read import codes_of, logger, nearest_name, note_skipped, unkn
 from psgnn.graph._tables import read_bytes, read_table
 from psgnn.paths import PathLike
 
+HEADERS = ("node", "nodes", "name", "names", "id", "anchor", "anchors")
+
 
 def node_ids(nodes: Iterable[str | int], names: Sequence[str]) -> IntArray:
     """The ids of nodes that are given by name or by id, int64 ``[n]``."""
@@ -48,7 +50,7 @@ def read_names(path: PathLike, node_names: Sequence[str] | None = None) -> list[
     """Read a file of names, one per line.
 
     Blank lines and comments (``#`` or ``%``) are skipped. The first line is a header if it names no node of the
-    graph and is not nearly the name of one. Without ``node_names`` no line is a header.
+    graph, unless it is nearly the name of one. Without ``node_names`` no line is a header.
     """
     try:
         text = read_bytes(Path(path).expanduser()).decode("utf-8-sig")
@@ -58,12 +60,7 @@ def read_names(path: PathLike, node_names: Sequence[str] | None = None) -> list[
     lines = [line for line in map(str.strip, text.splitlines()) if line]
     names = [line for line in lines if line in known or not line.startswith(("#", "%"))]
     if node_names is not None:
-        if (
-            names[1:2]
-            and names[0] not in known
-            and names[1] in known
-            and not nearest_name(names[0], node_names)
-        ):
+        if names[1:2] and names[0] not in known and names[1] in known and _is_header(names[0], node_names):
             logger.info("%s: the first line, '%s', was taken for a header", path, names[0])
             names = names[1:]
         for name in names:
@@ -75,6 +72,11 @@ def read_names(path: PathLike, node_names: Sequence[str] | None = None) -> list[
     if times > 1:
         raise InputError(f"{path} names '{name}' twice; name each node once")
     return names
+
+
+def _is_header(line: str, node_names: Sequence[str]) -> bool:
+    """Whether a first line that names no node is a header, and not a node that is misspelled."""
+    return line.lower() in HEADERS or nearest_name(line, node_names) is None
 
 
 def read_sets(

@@ -25,7 +25,7 @@ from psgnn.models._presets import (
 from psgnn.registry import ExtendedNames
 
 LEARNED_PICKERS = ("boosted", "random-search")
-PICKERS = ExtendedNames(("score", "sequential", *LEARNED_PICKERS, "random-sets", "none"), RULES)
+PICKERS = ExtendedNames(("score", "sequential", *LEARNED_PICKERS, "random-sets", "named", "none"), RULES)
 DECODERS = ("dot", "distance", "set", "context")
 ESTIMATORS = ("gate", "straight-through", "simple", "reinforce")
 
@@ -44,7 +44,7 @@ class ModelConfig(BaseModel):
 
     # Picker: which nodes are anchors.
     picker: str = "none"
-    anchors: int | str = "log"
+    anchors: int | str | list[str] = "log"  # how many, or which: their names (picker "named")
     estimator: str = "gate"
     scorer: str = "gen"
     scorer_layers: int = Field(3, ge=1)
@@ -145,7 +145,9 @@ def make_config(
         if option not in ModelConfig.model_fields:
             raise unknown_name("option", option, ModelConfig.model_fields)
     merged = {**settings, **options}
-    if "anchors" in options:
+    if isinstance(options.get("anchors"), (list, tuple)):
+        merged |= _named_anchors(name, merged, options)
+    elif "anchors" in options:
         _check_has_anchors(name, merged.get("picker", "none"), options["anchors"])
     if preset == "best" and merged.get("picker") == "score":
         merged = BEST_SCORER | merged
@@ -168,11 +170,21 @@ def _check_has_anchors(name: str, picker: str, asked: Any) -> None:
         )
 
 
+def _named_anchors(name: str, merged: dict[str, Any], options: dict[str, Any]) -> dict[str, Any]:
+    """The settings for anchors that are given by name."""
+    if merged.get("picker", "none") == "none":
+        raise InputError(f"model {name} has no anchors; leave out those that are named")
+    picker = options.get("picker", "named")
+    if picker != "named":
+        raise InputError(f"anchors are named or chosen by picker={picker}; leave out one of the two")
+    return {"picker": "named", "anchors": list(options["anchors"])}
+
+
 def _check_picker(config: ModelConfig) -> None:
     """Refuse anchors for a model without them, and no anchors for a model that needs them."""
     if config.name in ANCHOR_MODELS and config.picker == "none":
         refused = ("none", "random-sets") if config.encoder == "channels" else ("none",)
-        valid = ", ".join(picker for picker in PICKERS if picker not in refused)
+        valid = ", ".join(picker for picker in PICKERS if picker not in (*refused, "named"))
         raise InputError(f"model {config.name} needs anchors, found picker=none; choose one of {valid}")
     if config.name not in ANCHOR_MODELS and config.picker != "none":
         raise InputError(
@@ -213,6 +225,11 @@ def check_config(settings: dict[str, Any]) -> ModelConfig:
             )
     if isinstance(config.batch, int) and config.batch < 2:
         raise InputError(f"batch must be auto, all, or 2 and more pairs, found {config.batch}")
+    if (config.picker == "named") != isinstance(config.anchors, list) or config.anchors == []:
+        raise InputError(
+            f"picker=named goes with the names of anchors, found picker={config.picker} and "
+            f"anchors={config.anchors!r}; name at least one"
+        )
     if isinstance(config.anchors, str) and config.anchors not in ("log", "log^2"):
         raise InputError(f"anchors must be log, log^2 or an integer, found '{config.anchors}'")
     if isinstance(config.anchors, int):

@@ -32,6 +32,9 @@ class Picker(nn.Module):
     def learn(self, view: TensorView, training: Sequence[Seen], validation: Seen) -> None:
         """Learn from labelled pairs, where the picker learns first."""
 
+    def find(self, node_names: Sequence[Sequence[str]]) -> None:
+        """Look up anchors that were given by name, where they were, among the names of the nodes of each graph."""
+
     def sample(
         self, view: TensorView, generator: torch.Generator | None, exploration: float, samples: int
     ) -> Sequence[AnyAnchors]:

@@ -6,9 +6,11 @@ import dataclasses
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
 import torch
 from torch import nn
 
+from psgnn.anchors._named import named_anchors
 from psgnn.models._anchor_sets import AnyAnchors, channels_of
 from psgnn.models._boosted import LearnedPicker
 from psgnn.models._channels import ChannelEncoder
@@ -16,7 +18,7 @@ from psgnn.models._config import LEARNED_PICKERS, ModelConfig, make_config
 from psgnn.models._decoders import ContextDecoder, DistanceDecoder, DotDecoder, SetDecoder
 from psgnn.models._encoders import AnchorEncoder, ConvEncoder
 from psgnn.models._interfaces import Decoder, Encoder, Picker
-from psgnn.models._pickers import RandomSets, RulePicker, ScorePicker, SequentialPicker
+from psgnn.models._pickers import NamedPicker, RandomSets, RulePicker, ScorePicker, SequentialPicker
 from psgnn.models._view import TensorView
 from psgnn.positions._measure import Parts, Positions
 from psgnn.positions._view import features_of
@@ -44,6 +46,11 @@ class PositionModel(nn.Module):
     def fixed_anchors(self) -> bool:
         """Whether all steps have the anchors of the visible graph."""
         return self.picker is not None and self.picker.keeps_anchors(self.encoder.reads_positions)
+
+    def find_anchors(self, node_names: Sequence[Sequence[str]]) -> None:
+        """Look up anchors that were given by name among the nodes of the graphs that are picked from next."""
+        if self.picker is not None:
+            self.picker.find(node_names)
 
     def pick(
         self, view: TensorView, generator: torch.Generator | None = None, exploration: float = 0.0
@@ -149,10 +156,15 @@ def build_model(name: str, task: Task, preset: str = "best", seed: int = 0, **op
         preset: ``best`` or ``paper``.
         seed: of the initial weights and of everything that is random in the model.
         options: any field of `psgnn.models._config.ModelConfig`, such as ``anchors="log^2"`` or ``estimator="simple"``.
+            ``anchors=["Ada", "Rune"]`` are anchors of your own, in a task of one graph.
     """
+    names = [graph.names for graph in task.graphs]
+    if isinstance(options.get("anchors"), (list, tuple, np.ndarray)):
+        options["anchors"] = [names[0][v] for v in named_anchors(options["anchors"], names)]
     in_channels = features_of(task.graphs).shape[1]
     large = task.union.large
     model = model_of(make_config(name, task.name, in_channels, preset, seed, large=large, **options))
+    model.find_anchors(names)
     if model.config.init == "pretrained":
         shipped = read_weights(f"best-{task.name}").tensors
         model.load_state_dict({name: torch.from_numpy(value) for name, value in shipped.items()})
@@ -171,6 +183,8 @@ def _picker(config: ModelConfig) -> Picker | None:
         return None
     if config.picker == "random-sets":
         return RandomSets(config.seed)
+    if isinstance(config.anchors, list):
+        return NamedPicker(config.anchors)
     if config.picker in LEARNED_PICKERS:
         return LearnedPicker(config.picker, config.anchors, config.seed)
     if config.picker == "sequential":

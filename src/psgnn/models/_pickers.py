@@ -6,14 +6,16 @@ end); in evaluation it is deterministic.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import pairwise
 
 import numpy as np
 import torch
 from torch import nn
 
+from psgnn.anchors._named import named_anchors
 from psgnn.anchors._rules import RULES, anchor_counts, batch_anchors
-from psgnn.errors import unknown_name
+from psgnn.errors import InputError, unknown_name
 from psgnn.graph._graph import IntArray
 from psgnn.models._anchor_sets import AnchorSet, RandomAnchorSets
 from psgnn.models._config import ESTIMATORS
@@ -55,6 +57,31 @@ class RulePicker(Picker):
 
     def _pick(self, view: TensorView, seed: int) -> AnchorSet:
         return AnchorSet.plain(batch_anchors(view.union, self.rule, self.k, seed))
+
+
+class NamedPicker(Picker):
+    """Anchors by name, in one graph. `find` looks the names up among those of its nodes."""
+
+    def __init__(self, names: list[str]) -> None:
+        super().__init__()
+        self.names = names
+        self.nodes: IntArray | None = None
+
+    def keeps_anchors(self, reads_positions: bool) -> bool:
+        """Keep what was given."""
+        return True
+
+    def find(self, node_names: Sequence[Sequence[str]]) -> None:
+        """Look up the anchors in the graph that is picked from next, given by the names of its nodes."""
+        self.nodes = named_anchors(self.names, node_names)
+
+    def forward(
+        self, view: TensorView, generator: torch.Generator | None = None, exploration: float = 0.0
+    ) -> AnchorSet:
+        """Give the anchors; the view does not matter."""
+        if self.nodes is None:
+            raise InputError("anchors by name need the names of the nodes; build the model with build_model")
+        return AnchorSet.plain(self.nodes[None])
 
 
 class RandomSets(Picker):

@@ -203,7 +203,9 @@ def _command(run: Run, negatives: str | None) -> dict[str, Any]:
     if negatives not in (None, "uniform", "official"):
         words += ["--negatives", str(negatives)]
     usual = make_config(config.name, config.task, config.in_channels, config.preset, config.seed)
-    for key, value in config.model_dump().items():
+    named = ("picker", "anchors") if config.picker == "named" else ()
+    words += ["--anchor-file", "ANCHORS"] if named else []
+    for key, value in config.model_dump(exclude=set(named)).items():
         if key not in IDENTITY and value != getattr(usual, key):
             words += ["--option", f"{key}={json.dumps(value) if isinstance(value, bool) else value}"]
     return {"text": shlex.join(words), "typed": False}

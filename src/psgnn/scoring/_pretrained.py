@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 from threadpoolctl import threadpool_limits
 
+from psgnn.anchors._named import named_anchors
 from psgnn.anchors._rules import batch_anchors
 from psgnn.console import html_line, html_table, progress, shortened
 from psgnn.distances._engine import check_nodes
@@ -50,19 +51,35 @@ class Pretrained:
     network: Network
     about: dict[str, Any]
 
-    def on(self, graphs: Graph | Sequence[Graph], *, strict: bool = False) -> PretrainedScorer:
+    def on(
+        self,
+        graphs: Graph | Sequence[Graph],
+        *,
+        strict: bool = False,
+        anchors: Sequence[str | int] | None = None,
+    ) -> PretrainedScorer:
         """The weights on graphs; node features are not looked at.
 
         Unless `strict`, or if there are too few links, weights for links also hide some of the graphs' own links,
         look at how they differ from other pairs, and correct the scores by what would have found them. No weight of
         the network is changed by that.
+
+        `anchors` are anchors of your own, by name or id, in a single graph. They replace all that are chosen by rule.
         """
         listed = list(graphs) if isinstance(graphs, (list, tuple)) else [graphs]
         known = [as_graph(graph, f"graph {place}") for place, graph in enumerate(listed)]
-        return self.on_union(GraphBatch.of(known), [graph.names for graph in known], strict=strict)
+        names = [graph.names for graph in known]
+        own = None if anchors is None else named_anchors(anchors, names)
+        return self.on_union(GraphBatch.of(known), names, strict=strict, anchors=own)
 
     def on_union(
-        self, union: GraphBatch, names: list[list[str]], *, strict: bool = False, sets: int | None = None
+        self,
+        union: GraphBatch,
+        names: list[list[str]],
+        *,
+        strict: bool = False,
+        sets: int | None = None,
+        anchors: IntArray | None = None,
     ) -> PretrainedScorer:
         """The same on graphs that are laid side by side already.
 
@@ -70,17 +87,20 @@ class Pretrained:
         `MOST_SETS`, and over fewer where the graph is large.
         """
         strict = strict or self.about["config"]["task"] != "link"
-        if sets is None:
+        if anchors is not None:
+            sets = 1
+        elif sets is None:
             sets = min(max(SETS_OF_NODES // max(union.num_nodes, 1), 1), MOST_SETS)
         with fitting_blas_threads(union.num_nodes):
-            seats = tuple(self._seat(union, strict, place) for place in range(sets))
-        return PretrainedScorer(self, seats, names, strict)
+            seats = tuple(self._seat(union, strict, place, anchors) for place in range(sets))
+        return PretrainedScorer(self, seats, names, strict, anchors)
 
-    def _seat(self, union: GraphBatch, strict: bool, place: int) -> Seat:
+    def _seat(self, union: GraphBatch, strict: bool, place: int, own: IntArray | None) -> Seat:
         """The network on a batch, from the anchors of one place in the order of sets."""
         config = self.about["config"]
         count = "log^2" if config["anchors"] == "log2" else config["anchors"]  # as older weights spell it
-        nodes = batch_anchors(union, config["picker"], count, config["seed"] + place)
+        by_rule = (config["picker"], count, config["seed"] + place)
+        nodes = batch_anchors(union, *by_rule) if own is None else own[None]
         positions = positions_of(View(union), nodes, self.network.parts)
         if place == 0:
             self._warn_of_unusual(context_of(positions).shape)
@@ -109,12 +129,14 @@ class PretrainedScorer:
     """Ready-made weights on graphs: a `psgnn.scoring.Scorer`.
 
     ``seats`` are the network as seen from several sets of anchors; scores are their mean, embeddings are of the first.
+    ``own_anchors`` are the ids of anchors that were given, not chosen by rule.
     """
 
     weights: Pretrained
     seats: tuple[Seat, ...]
     node_names: list[list[str]]
     strict: bool
+    own_anchors: IntArray | None = None
     similarity = None
     embeds_some = True
 
@@ -139,7 +161,10 @@ class PretrainedScorer:
         if self.task != "link" or self.batch.adjacency.num_edges < 10 * LEAST_HIDDEN:
             return None
         rest, links = without_links(self.batch, count, REHEARSAL_SEED)
-        return self.weights.on_union(rest, self.node_names, strict=self.strict, sets=len(self.seats)), links
+        again = self.weights.on_union(
+            rest, self.node_names, strict=self.strict, sets=len(self.seats), anchors=self.own_anchors
+        )
+        return again, links
 
     @property
     def task(self) -> str:

@@ -147,6 +147,7 @@ class _Trainer:
         )
         if model.picker is not None and model.picker.learns_first:
             model.picker.learn(self.view, self._training_pairs(), (self.view, task.val))
+        model.find_anchors([graph.names for graph in task.graphs])
         self.whole = True  # weights, their average and the number of the epoch belong together
         model.eval()
         # Anchors that training changes are picked too, so that a number of them that cannot be is known at once.

@@ -211,6 +211,7 @@ class Run:
                 f"the model was trained on {self.view.x.size(1)} features, the graphs have {view.x.size(1)}"
             )
         names, nothing = [graph.names for graph in known], np.zeros((2, 0), np.int64)
+        self.model.find_anchors(names)
         return replace(
             self, view=view, choice=self.pick(view), node_names=names, hidden=nothing, numbers=(),
             val=Unmeasured(), test=Unmeasured(), embedding_test=None, history=[],
@@ -274,6 +275,7 @@ def load(run_dir: str | Path) -> Run:
             raise ValueError(f"{config.in_channels} features expected, the graph has {view.x.size(1)}")
         _check_weights(config, weights)
         model = model_of(config)
+        model.find_anchors(names)
         model.load_state_dict(weights)
         numbers = _checked_numbers(record, len(names))
     # What torch raises depends on what is wrong, and settings can be anything.

@@ -41,7 +41,7 @@ MOST_CONFIG_BYTES = 16 * 1024  # ten times what psgnn writes; the time to parse 
 def write_text(path: Path, text: str) -> None:
     """Write a file of a run, atomically."""
     with atomic_write(path, force=True) as temporary:
-        temporary.write_text(text)
+        temporary.write_text(text, encoding="utf-8")
 
 
 def write_tensors(path: Path, tensors: Mapping[str, torch.Tensor], **metadata: Any) -> None:
@@ -63,10 +63,15 @@ def read_tensors(path: Path) -> tuple[dict[str, torch.Tensor], dict[str, Any]]:
 
 
 def write_config(folder: Path, config: ModelConfig) -> None:
-    """Settings as TOML; JSON's numbers, strings and truth values are TOML's too."""
+    """Settings as TOML; JSON's numbers, strings, lists and truth values are TOML's too."""
     settings = config.model_dump(exclude_none=True)
-    lines = [f"format = {FORMAT}", *(f"{key} = {json.dumps(value)}" for key, value in settings.items())]
+    lines = [f"format = {FORMAT}", *(f"{key} = {_toml(value)}" for key, value in settings.items())]
     write_text(folder / CONFIG, "\n".join(lines) + "\n")
+
+
+def _toml(value: Any) -> str:
+    """JSON that TOML reads: without surrogates, and with the one sign escaped that JSON leaves as it is."""
+    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
 def read_config(folder: Path) -> ModelConfig:
