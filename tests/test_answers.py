@@ -175,6 +175,74 @@ def test_pairs_are_asked_by_name(village: Graph, trained: Run) -> None:
         trained.predict(pairs=[("Dina", "Dina")])
 
 
+@pytest.mark.parametrize("kind", ["weights", "run"])
+def test_pairs_and_nodes_are_named_everywhere(village: Graph, trained: Run, kind: str) -> None:
+    scorer = trained if kind == "run" else pretrained().on([village])
+    place = {name: v for v, name in enumerate(village.names)}
+    named = [("Dina", "Leo"), ("Finn", "Umar"), ("Dina", "Umar")]
+    ids = np.array([[place[name] for name in pair] for pair in named]).T
+    expected = scorer.score(ids)
+    frame = pl.DataFrame(named, schema=["source", "target"], orient="row")
+    for asked in (named, np.array(named), zip(*frame, strict=True), frame, frame.to_pandas()):
+        np.testing.assert_array_equal(scorer.score(asked), expected)
+    shuffled = frame.select(
+        pl.lit(0.5).alias("weight"), "target", "source"
+    )  # known columns before the first two
+    np.testing.assert_array_equal(scorer.score(shuffled), expected)
+    np.testing.assert_allclose(scorer.score(named[:2]), expected[:2], rtol=1e-6)  # two pairs, not [2, P]
+    assert scorer.score([]).shape == (0,)
+    np.testing.assert_array_equal(scorer.embed(["Leo", "Dina"]), scorer.embed([place["Leo"], place["Dina"]]))
+    np.testing.assert_array_equal(scorer.embed(pl.Series(["Leo"])), scorer.embed("Leo"))
+    assert scorer.similar("Dina", 3).equals(similar(scorer, place["Dina"], 3))
+    assert scorer.explain("Dina", "Leo")["score"] == pytest.approx(float(expected[0]))
+    numbered = scorer.predict(pairs=[(place["Dina"], place["Leo"])])
+    assert numbered.equals(scorer.predict(pairs=frame.head(1)))
+
+
+@pytest.mark.parametrize(
+    ("asked", "message"),
+    [
+        ([("Dina", "Loe")], "no node 'Loe'; did you mean 'Leo'"),
+        ([("Dina",)], "is no pair; name two nodes"),
+        ([("Dina", "Dina")], "two nodes of one graph"),
+        (("Dina", "Leo"), r"names go in a list of pairs"),
+        ([(0, 1), (2, 3), (4, 5)], r"shape \[2, P\], found \[3, 2\]"),
+        (pl.DataFrame({"a": ["Dina"]}), "needs two columns, found a"),
+        (pl.DataFrame({"a": ["Dina"], "b": [None]}), "'b' is empty in row 0"),
+    ],
+)
+def test_pairs_that_are_none_get_one_line(village: Graph, asked: object, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        pretrained().on([village]).score(asked)
+
+
+def test_nodes_of_several_graphs_are_named_with_their_graph(village: Graph) -> None:
+    scorer = pretrained().on([village, village])
+    leo, dina = village.names.index("Leo"), village.names.index("Dina")
+    expected = scorer.score([[dina + 120], [leo + 120]])
+    np.testing.assert_array_equal(scorer.score([((1, "Dina"), (1, "Leo"))]), expected)
+    np.testing.assert_array_equal(scorer.score([("1:Dina", "1:Leo")]), expected)
+    assert scorer.predict(of=(1, "Dina"), top=1)["graph"].to_list() == [1]
+    np.testing.assert_array_equal(scorer.embed([(1, "Leo")]), scorer.embed([leo + 120]))
+    for asked, message in (
+        ([("Dina", "Leo")], r"2 graphs have a node 'Dina'; write '0:Dina' or \(0, 'Dina'\)"),
+        ([((0, "Dina"), (1, "Leo"))], "two nodes of one graph"),
+        ([((2, "Dina"), (2, "Leo"))], r"no graph 2; the graphs are 0..1"),
+        ([((1, "Dinna"), (1, "Leo"))], "graph 1 has no node 'Dinna'; did you mean 'Dina'"),
+    ):
+        with pytest.raises(InputError, match=message):
+            scorer.score(asked)
+    apart = pretrained().on([village, nx_graph("x")])
+    assert apart.score([((0, "Dina"), "Leo")]).shape == (1,)
+    with pytest.raises(InputError, match="graph 1 has no node 'Dina'"):
+        apart.score([((1, "Dina"), "Leo")])
+
+
+def nx_graph(prefix: str) -> Graph:
+    """A graph whose names begin with a letter that no person's does."""
+    return psgnn.read_graph(nx.relabel_nodes(nx.karate_club_graph(), lambda v: f"{prefix}{v}"))
+
+
 # --- why
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import sys
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
@@ -51,18 +52,32 @@ def _from_frame(frame: Any, columns: Columns | None) -> Edges:
     if len(names) < 2 or (columns and chosen_pair(names, columns) is None):
         asked = f" {columns[0]} and {columns[1]}" if columns else " two"
         raise InputError(f"the table has no columns{asked}; it has {', '.join(names) or 'none'}")
-    ends = []
-    for i in pair:
-        ends.append(pl.Series(names[i], np.asarray(_column(frame, i)).tolist(), strict=False))
-        empty = ends[-1].is_null() | (ends[-1].is_nan() if ends[-1].dtype.is_float() else False)
-        if empty.any():
-            raise InputError(f"the column '{names[i]}' is empty in row {empty.arg_max()}; name both nodes")
+    ends = [_filled_column(frame, names, i) for i in pair]
     ids = as_integers(*ends) if all(column.dtype.is_integer() for column in ends) else None
     if ids is not None and any((column < 0).any() for column in ids):
         raise InputError("a node id is negative; use integers from 0 up, or names")
     labels, (rows, cols) = number(*(ids or [column.cast(pl.String) for column in ends]))
     rest = tuple(name for i, name in enumerate(names) if i not in pair)
     return Edges(rows, cols, labels, ignored=rest)
+
+
+def named_pairs(frame: Any) -> list[tuple[str, str]]:
+    """The pairs of names in two columns of a table: ``source`` and ``target`` or the like, or the first two."""
+    names = [str(name) for name in (getattr(frame, "column_names", None) or frame.columns)]
+    if len(names) < 2:
+        raise InputError(f"a table of pairs needs two columns, found {', '.join(names) or 'none'}")
+    pair = named_pair(names, edges=True) or first_pair(names, _first_rows(frame, len(names)))
+    ends = (_filled_column(frame, names, i).cast(pl.String).to_list() for i in pair)
+    return list(zip(*ends, strict=True))
+
+
+def _filled_column(frame: Any, names: Sequence[str], i: int) -> pl.Series:
+    """A column of a table, in which no row may be empty."""
+    found = pl.Series(names[i], np.asarray(_column(frame, i)).tolist(), strict=False)
+    empty = found.is_null() | (found.is_nan() if found.dtype.is_float() else False)
+    if empty.any():
+        raise InputError(f"the column '{names[i]}' is empty in row {empty.arg_max()}; name both nodes")
+    return found
 
 
 def _column(frame: Any, i: int) -> Any:

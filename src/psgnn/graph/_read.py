@@ -199,11 +199,11 @@ def codes_of(names: pl.Series, node_names: Sequence[str], where: Callable[[int],
     return codes.to_numpy()
 
 
-def unknown_node(name: str, node_names: Sequence[str]) -> str:
+def unknown_node(name: str, node_names: Sequence[str], graph: str = "the graph") -> str:
     """What to say about a name that no node of the graph has."""
     near = nearest_name(name, node_names)
     hint = f"did you mean '{near}'?" if near else f"it has {len(node_names)} others"
-    return f"the graph has no node '{name}'; {hint}"
+    return f"{graph} has no node '{name}'; {hint}"
 
 
 def note_skipped(path: PathLike, table: Table, node_names: Sequence[str]) -> None:

@@ -15,7 +15,7 @@ from psgnn.graph._graph import Graph, IntArray
 from psgnn.graph._read import read_graph, read_pairs
 from psgnn.scoring._calibration import calibrate, parse_missing
 from psgnn.scoring._explain import main_reason
-from psgnn.scoring._names import find_nodes, graph_numbers, name_of
+from psgnn.scoring._names import Node, find_nodes, graph_numbers, listed_pairs, name_of, pair_ids
 from psgnn.scoring._pretrained import pretrained
 from psgnn.scoring._scorer import Scorer
 from psgnn.scoring._search import top_links
@@ -29,7 +29,7 @@ def predict(
     source: Any,
     *,
     top: int | None = None,
-    of: str | Sequence[str] | None = None,
+    of: Node | Sequence[Node] | None = None,
     pairs: Any = None,
     missing: str | float | None = None,
     why: bool = False,
@@ -45,7 +45,7 @@ def predict(
         source: A path, a graph of any kind that `psgnn.read_graph` takes, or several `Graph` in a list.
         top: How many predictions; with `of`, per node.
         of: A node or several, by name: their best partners.
-        pairs: Pairs to score: names ``[("ada", "bob"), ...]`` or a file of them.
+        pairs: Pairs to score: names ``[("ada", "bob"), ...]``, a table of two columns, or a file.
         missing: How many links are missing: ``"5%"`` of the known ones, or a number. Default: a tenth.
         why: Add a column with the main reason.
 
@@ -66,7 +66,7 @@ def answer(
     scorer: Scorer,
     *,
     top: int | None = None,
-    of: str | int | Sequence[str | int] | None = None,
+    of: Node | Sequence[Node] | None = None,
     pairs: Any = None,
     missing: str | float | None = None,
     why: bool = False,
@@ -82,7 +82,7 @@ def answer(
         )
     count = parse_missing(missing, scorer.batch.adjacency.num_edges)
     if of is not None:
-        nodes = find_nodes(scorer, [of] if isinstance(of, (str, int)) else of)
+        nodes = find_nodes(scorer, _listed(of))
         lists = [partners(scorer, int(node), top or PARTNERS) for node in nodes]
     elif pairs is not None:
         asked = _asked(scorer, pairs)
@@ -125,7 +125,7 @@ def partners(scorer: Scorer, node: int, top: int) -> tuple[IntArray, npt.NDArray
     return pairs[:, best], scores[best]
 
 
-def similar(scorer: Scorer, node: str | int, top: int = PARTNERS) -> pl.DataFrame:
+def similar(scorer: Scorer, node: Node, top: int = PARTNERS) -> pl.DataFrame:
     """The nodes whose embeddings are nearest to that of a node: name, distance, and whether they are linked."""
     (v,) = find_nodes(scorer, [node]).tolist()
     batch = scorer.batch
@@ -158,13 +158,15 @@ def _near(scorer: Scorer, node: int) -> IntArray:
 def _asked(scorer: Scorer, pairs: Any) -> IntArray:
     if isinstance(pairs, (str, Path)):
         return read_pairs(pairs, *scorer.names_by_number)
-    listed = list(pairs)
-    found = find_nodes(scorer, [node for pair in listed for node in pair]).reshape(-1, 2).T
-    graph = scorer.batch.graph_of
-    for (u, v), (a, b) in zip(found.T.tolist(), listed, strict=True):
-        if u == v or graph[u] != graph[v]:
-            raise InputError(f"('{a}', '{b}') is no pair; name two nodes of one graph")
-    return found
+    return listed_pairs(scorer, pairs) if isinstance(pairs, (list, tuple)) else pair_ids(scorer, pairs)
+
+
+def _listed(of: Node | Sequence[Node]) -> list[Node]:
+    """One node, or several, as a list."""
+    one = isinstance(of, (str, int)) or (
+        isinstance(of, tuple) and len(of) == 2 and isinstance(of[0], int) and isinstance(of[1], str)
+    )
+    return [of] if one else list(of)  # type: ignore[arg-type,list-item]
 
 
 def _series(values: npt.NDArray[np.float64] | None, size: int) -> pl.Series:

@@ -12,14 +12,14 @@ from psgnn.distances._engine import hop_columns
 from psgnn.errors import InputError
 from psgnn.graph._graph import Adjacency, IntArray
 from psgnn.graph._sampling import NonEdges, distinct_integers
-from psgnn.scoring._names import find_nodes, name_of
+from psgnn.scoring._names import Node, find_nodes, name_of
 from psgnn.scoring._scorer import Evidence, Scorer
 
 REFERENCES = 64  # random unlinked pairs that a pair is compared with
 MOST_SHARED, MOST_PATHS, MOST_ANCHORS = 20, 3, 5
 
 
-def explain(scorer: Scorer, u: str | int, v: str | int, *, seed: int = 0) -> dict[str, Any]:
+def explain(scorer: Scorer, u: Node, v: Node, *, seed: int = 0) -> dict[str, Any]:
     r"""Explain the score of a pair of nodes.
 
     The contribution of a kind of evidence is its exact Shapley value: what it adds to the score, averaged over all
@@ -29,7 +29,7 @@ def explain(scorer: Scorer, u: str | int, v: str | int, *, seed: int = 0) -> dic
 
     Args:
         scorer: A trained run or ready-made weights on their graphs.
-        u: A node, by name or id.
+        u: A node, by name or id; of several graphs ``(graph, name)`` where they share a name.
         v: Another node of the same graph.
         seed: Of the random pairs.
 

@@ -6,29 +6,26 @@ import logging
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from threadpoolctl import threadpool_limits
 
 from psgnn.anchors._named import named_anchors
 from psgnn.anchors._rules import batch_anchors
 from psgnn.console import html_line, html_table, progress, shortened
-from psgnn.distances._engine import check_nodes
 from psgnn.distances._propagation import Floats
 from psgnn.errors import InputError
-from psgnn.graph._graph import Graph, GraphBatch, IntArray, as_graph, to_numpy
+from psgnn.graph._graph import Graph, GraphBatch, IntArray, as_graph
 from psgnn.positions._context import LEAST_HIDDEN, MOST_HIDDEN, SHAPE, context_of, lessons_of, without_links
 from psgnn.positions._measure import positions_of
 from psgnn.positions._statistics import pair_statistics, statistic_groups
 from psgnn.positions._view import View
+from psgnn.scoring._names import node_ids, pair_ids
 from psgnn.scoring._network import Network, Seat, network_of
-from psgnn.scoring._scorer import Evidence, blocks_of, check_pairs
+from psgnn.scoring._questions import Questions
+from psgnn.scoring._scorer import Evidence, blocks_of
 from psgnn.scoring._weights import Weights, read_weights
-
-if TYPE_CHECKING:
-    import polars
 
 log = logging.getLogger(__name__)
 
@@ -125,7 +122,7 @@ class Pretrained:
 
 
 @dataclass(frozen=True, eq=False)
-class PretrainedScorer:
+class PretrainedScorer(Questions):
     """Ready-made weights on graphs: a `psgnn.scoring.Scorer`.
 
     ``seats`` are the network as seen from several sets of anchors; scores are their mean, embeddings are of the first.
@@ -182,9 +179,12 @@ class PretrainedScorer:
         """Anchors of each graph, ids in the batch."""
         return [[v for v in row if v >= 0] for row in self.seats[0].positions.nodes.tolist()]
 
-    def score(self, pairs: npt.ArrayLike, *, show_progress: bool = False) -> Floats:
-        """Score pairs ``[2, P]`` (ids in the batch): logits ``[P]``, higher means more likely."""
-        found = check_pairs(pairs, self.batch.num_nodes)
+    def score(self, pairs: Any, *, show_progress: bool = False) -> Floats:
+        """Score pairs: logits ``[P]``, higher means more likely.
+
+        Pairs are ids ``[2, P]`` in the batch, names ``[("Ada", "Rune"), ...]``, or a table of two columns of names.
+        """
+        found = pair_ids(self, pairs)
         scores = np.zeros(found.shape[1], np.float32)
         blocks = blocks_of(found.shape[1], PAIR_BLOCK)
         with fitting_blas_threads(self.batch.num_nodes):
@@ -207,20 +207,13 @@ class PretrainedScorer:
 
         return Evidence(known, [groups] * len(known), score)
 
-    def embed(self, nodes: npt.ArrayLike | None = None, *, show_progress: bool = False) -> Floats:
-        """Embed some nodes ``[n]``, or all: ``[n, d]``; near nodes are likely to be linked."""
-        count = self.batch.num_nodes
-        chosen = np.arange(count) if nodes is None else check_nodes(to_numpy(nodes), count, "node")
+    def embed(self, nodes: Any = None, *, show_progress: bool = False) -> Floats:
+        """Embed some nodes, by name or id, or all: ``[n, d]``; near nodes are likely to be linked."""
+        chosen = node_ids(self, nodes)
         seat, blocks = self.seats[0], blocks_of(chosen.size, NODE_BLOCK)
-        with fitting_blas_threads(count):
+        with fitting_blas_threads(self.batch.num_nodes):
             shown = progress(blocks, "embedding", show=show_progress)
             return np.concatenate([seat.network.embed(seat.positions, chosen[block]) for block in shown])
-
-    def predict(self, **options: Any) -> polars.DataFrame:
-        """Predict missing links by name: ``top=50``, ``of="Ada"`` or ``pairs=[("Ada", "Bob")]`` (`psgnn.predict`)."""
-        from psgnn.scoring._answers import answer
-
-        return answer(self, **options)
 
     def score_embedded(self, h: Floats, pairs: IntArray) -> Floats:
         r"""Score pairs by the distance of embeddings alone: :math:`b - e^s \lVert h_u - h_v \rVert_2`."""

@@ -82,7 +82,10 @@ def check_pairs(pairs: Any, num_nodes: int) -> IntArray:
     """Pairs as int64 ``[2, P]``, or an error that says what is wrong with them."""
     found = to_numpy(pairs)
     if found.ndim != 2 or found.shape[0] != 2:
-        raise InputError(f"pairs must have the shape [2, P], found {list(found.shape)}")
+        raise InputError(
+            f"pairs must have the shape [2, P], found {list(found.shape)}; names go in a list of pairs, "
+            "such as [('Ada', 'Rune')]"
+        )
     if found.size and found.dtype.kind not in "iu":
         raise InputError(f"pairs must be integers, found {found.dtype}")
     if found.size and not 0 <= found.min() <= found.max() < num_nodes:

@@ -9,15 +9,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
-import polars
 import torch
 
 from psgnn.console import html_line, html_table, progress, shortened
-from psgnn.distances._engine import check_nodes
 from psgnn.distances._propagation import Floats
 from psgnn.errors import InputError
-from psgnn.graph._graph import Adjacency, Graph, GraphBatch, IntArray, as_graph, to_numpy
+from psgnn.graph._graph import Adjacency, Graph, GraphBatch, IntArray, as_graph
 from psgnn.models._anchor_sets import (
     AnchorSet,
     AnyAnchors,
@@ -29,9 +26,9 @@ from psgnn.models._config import ModelConfig
 from psgnn.models._models import PAIR_BLOCK, PositionModel, model_of
 from psgnn.models._view import TensorView, view_of
 from psgnn.positions._context import LEAST_HIDDEN
-from psgnn.scoring._answers import answer, similar
-from psgnn.scoring._explain import explain
-from psgnn.scoring._scorer import Evidence, Similarity, check_pairs
+from psgnn.scoring._names import node_ids, pair_ids
+from psgnn.scoring._questions import Questions
+from psgnn.scoring._scorer import Evidence, Similarity
 from psgnn.training import _runs as runs
 from psgnn.training._checks import check_anchors, check_tensors
 from psgnn.training._devices import fitting_threads
@@ -53,7 +50,7 @@ class Unmeasured(dict[str, float]):
 
 
 @dataclass(eq=False)
-class Run:
+class Run(Questions):
     """A trained model on the graphs it was trained on, or on others (`on`), where it has no metrics and no history.
 
     ``val`` and ``test`` hold ``auc`` (mean over graphs), ``auc_pooled`` and ``ap``; ``history`` one entry for each
@@ -136,10 +133,9 @@ class Run:
         return self.model.encoder.reads_positions
 
     @torch.no_grad()
-    def embed(self, nodes: npt.ArrayLike | None = None, *, show_progress: bool = False) -> Floats:
-        """Embed some nodes ``[n]`` of the graphs, or all: ``[n, d]``."""
-        count = self.batch.num_nodes
-        chosen = np.arange(count) if nodes is None else check_nodes(to_numpy(nodes), count, "node")
+    def embed(self, nodes: Any = None, *, show_progress: bool = False) -> Floats:
+        """Embed some nodes of the graphs, by name or id, or all: ``[n, d]``."""
+        chosen = node_ids(self, nodes)
         self.model.eval()
         if not self.embeds_some:
             return _finite(self.model(self._seen, self.choice))[chosen]
@@ -152,18 +148,6 @@ class Run:
             return None
         return self.model.decoder.evidence(self.model.positions(self._seen, self.choice), pairs)
 
-    def predict(self, **options: Any) -> polars.DataFrame:
-        """Predict missing links by name: ``top=50``, ``of="Ada"`` or ``pairs=[("Ada", "Bob")]`` (`psgnn.predict`)."""
-        return answer(self, **options)
-
-    def similar(self, node: str | int, top: int = 10) -> polars.DataFrame:
-        """The nodes whose embeddings are nearest to that of a node."""
-        return similar(self, node, top)
-
-    def explain(self, u: str | int, v: str | int) -> dict[str, Any]:
-        """Why a pair has its score; see `psgnn.explain`."""
-        return explain(self, u, v)
-
     @torch.no_grad()
     def score_embedded(self, h: Floats, pairs: IntArray) -> Floats:
         """Score pairs ``[2, P]`` of rows of the embeddings ``h [N, d]`` by their dot product or distance alone."""
@@ -172,9 +156,12 @@ class Run:
         return _finite(self.model.embedding_score(*moved))
 
     @torch.no_grad()
-    def score(self, pairs: npt.ArrayLike, *, show_progress: bool = False) -> Floats:
-        """Score pairs ``[2, P]`` (ids in the batch): logits ``[P]``, higher means more likely."""
-        found = torch.from_numpy(check_pairs(pairs, self.batch.num_nodes))
+    def score(self, pairs: Any, *, show_progress: bool = False) -> Floats:
+        """Score pairs: logits ``[P]``, higher means more likely.
+
+        Pairs are ids ``[2, P]`` in the batch, names ``[("Ada", "Rune"), ...]``, or a table of two columns of names.
+        """
+        found = torch.from_numpy(pair_ids(self, pairs))
         self.model.eval()
         if not self.embeds_some:
             return _finite(self.model.predict(self._seen, self.choice, found.to(self.view.x.device)))
