@@ -16,7 +16,17 @@ from conftest import Command
 from psgnn.errors import InputError
 from psgnn.graph import Graph
 from psgnn.kernels._isotonic import pool_adjacent
-from psgnn.scoring import answer, calibrate, evaluate_links, explain, pretrained, similar, top_links
+from psgnn.scoring import (
+    answer,
+    calibrate,
+    evaluate_links,
+    explain,
+    partners_of_all,
+    pretrained,
+    similar,
+    top_links,
+)
+from psgnn.scoring._answers import partners
 from psgnn.training import Run, fit
 
 VILLAGE = Path(__file__).parent.parent / "examples" / "village.csv"
@@ -241,6 +251,84 @@ def test_nodes_of_several_graphs_are_named_with_their_graph(village: Graph) -> N
 def nx_graph(prefix: str) -> Graph:
     """A graph whose names begin with a letter that no person's does."""
     return psgnn.read_graph(nx.relabel_nodes(nx.karate_club_graph(), lambda v: f"{prefix}{v}"))
+
+
+# --- every node
+
+
+@pytest.mark.parametrize("kind", ["weights", "run"])
+def test_the_partners_of_every_node_are_those_of_each(village: Graph, trained: Run, kind: str) -> None:
+    scorer = trained if kind == "run" else pretrained().on([village])
+    frame = answer(scorer, of="all", top=3)
+    each = answer(scorer, of=village.names, top=3)
+    assert frame["source"].to_list() == each["source"].to_list()
+    np.testing.assert_allclose(frame["score"].to_numpy(), each["score"].to_numpy(), rtol=1e-4, atol=1e-4)
+    for column in ("probability", "expected_precision"):
+        np.testing.assert_allclose(frame[column].to_numpy(), each[column].to_numpy(), rtol=1e-3)
+
+
+def test_candidates_of_every_node_find_most_of_the_best_partners() -> None:
+    graph = psgnn.read_graph(nx.powerlaw_cluster_graph(1500, 4, 0.3, seed=1))
+    scorer = pretrained().on([graph])
+    linked = {frozenset(edge) for edge in graph.edges.T.tolist()}
+    found: dict[int, set[int]] = {}
+    blocks = list(partners_of_all(scorer, 5))
+    for pairs, scores in blocks:
+        np.testing.assert_allclose(scorer.score(pairs), scores, rtol=1e-4, atol=1e-4)
+        for u, v in pairs.T.tolist():
+            found.setdefault(u, set()).add(v)
+            assert u != v
+            assert frozenset((u, v)) not in linked
+    assert len(blocks) > 1
+    assert list(found) == list(range(1500))
+    assert {len(each) for each in found.values()} == {5}
+    nodes = np.random.default_rng(0).choice(1500, 25, replace=False).tolist()
+    true = [set(partners(scorer, v, 5)[0][1].tolist()) for v in nodes]
+    assert np.mean([len(found[v] & best) / 5 for v, best in zip(nodes, true, strict=True)]) > 0.85
+
+
+def test_several_graphs_have_partners_of_their_own() -> None:
+    small, large = nx.path_graph(4), nx.powerlaw_cluster_graph(600, 3, 0.3, seed=1)
+    scorer = pretrained().on([psgnn.read_graph(small), psgnn.read_graph(large)])
+    frame = answer(scorer, of="all", top=4)
+    assert frame.filter(pl.col("graph") == 0).select("source", "target").rows() == [
+        ("0", "2"), ("0", "3"), ("1", "3"), ("2", "0"), ("3", "1"), ("3", "0"),
+    ]  # fmt: skip
+    assert frame.filter(pl.col("graph") == 1).height == 2400
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".tsv", ".parquet", ".npz"])
+def test_partners_of_every_node_are_written_as_they_come(run: Command, tmp_path: Path, suffix: str) -> None:
+    graph = nx.powerlaw_cluster_graph(700, 3, 0.3, seed=1)
+    names = {v: f"#{v}" if v == 5 else f"n{v}" for v in graph}  # '#' would begin a comment
+    file, out = tmp_path / "g.csv", tmp_path / f"all{suffix}"
+    psgnn.read_graph(nx.relabel_nodes(graph, names)).to_polars().write_csv(file, quote_style="always")
+    assert run("predict", file, "--for", "all", "--top", 2, "--out", out, "--quiet") == (
+        0,
+        f"1400 pairs are in {out}\n",
+        "",
+    )
+    if suffix == ".npz":
+        arrays = np.load(out)
+        written = pl.DataFrame({name: arrays[name] for name in arrays.files})
+    else:
+        read = pl.read_parquet if suffix == ".parquet" else pl.read_csv
+        written = read(out, **({"separator": "\t"} if suffix == ".tsv" else {}))
+    expected = psgnn.predict(file, of="all", top=2)
+    assert written.select("source", "target").equals(expected.select("source", "target"))
+    np.testing.assert_allclose(written["score"].to_numpy(), expected["score"].to_numpy(), rtol=1e-5)
+    assert sorted(path.name for path in tmp_path.iterdir()) == sorted(["g.csv", out.name])
+
+
+def test_a_node_named_all_is_asked_for_in_a_list(run: Command, tmp_path: Path) -> None:
+    names = ["all", *(f"n{v}" for v in range(1, 34))]
+    graph = Graph.from_edges(psgnn.read_graph(nx.karate_club_graph()).edges, names=names)
+    assert set(psgnn.predict([graph], of=["all"], top=2)["source"]) == {"all"}
+    assert psgnn.predict([graph], of="all", top=2)["source"].n_unique() == 34
+    graph.to_polars().write_csv(tmp_path / "g.csv")
+    (tmp_path / "nodes.txt").write_text("all\n")
+    code, out, _ = run("predict", tmp_path / "g.csv", "--for-file", tmp_path / "nodes.txt", "--json")
+    assert (code, {pair["source"] for pair in json.loads(out)["pairs"]}) == (0, {"all"})
 
 
 # --- why

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -46,7 +47,9 @@ def predict_command(
     ] = None,
     of: Annotated[
         list[str] | None,
-        typer.Option("--for", metavar="NODE", help="Find the best partners of this node; can be repeated."),
+        typer.Option(
+            "--for", metavar="NODE", help="Find the best partners of this node, or of 'all'; can be repeated."
+        ),
     ] = None,
     of_file: Annotated[
         Path | None,
@@ -89,6 +92,8 @@ def predict_command(
     Example: psgnn predict my-edges.csv --top 50
 
     Of one node: psgnn predict my-edges.csv --for Ada --top 10
+
+    Of every node: psgnn predict my-edges.csv --for all --top 10 --out partners.parquet
     """
     from psgnn.console import flush_notes, print_json, set_verbosity
     from psgnn.memory import limit_memory
@@ -97,6 +102,7 @@ def predict_command(
     set_verbosity(quiet=quiet or as_json, verbose=verbose)
     limit_memory(memory)
     nodes = [*(of or []), *_listed(of_file)]
+    everyone = of == ["all"] and of_file is None
     if (pairs is not None) + bool(nodes) > 1 or (pairs is None and not nodes and top is None):
         raise InputError("pass one of --pairs FILE, --top N, or --for NODE (with or without --top N)")
     if pairs is not None and top is not None:
@@ -115,35 +121,40 @@ def predict_command(
         pretrained=pretrained,
         strict=strict,
     )
-    from psgnn.graph._exports import write_pairs
-    from psgnn.scoring import answer
+    import polars
 
-    found = answer(
-        result,
-        top=top,
-        of=nodes or None,
-        pairs=pairs,
-        missing=missing,
-        why=why,
-        seed=seed,
-        show_progress=not quiet,
-    )
+    from psgnn.graph._exports import write_pair_blocks
+    from psgnn.scoring import answer
+    from psgnn.scoring._answers import answers_for_all
+
+    asked: dict[str, Any] = {"top": top, "missing": missing, "why": why, "seed": seed}
+    asked["show_progress"] = not quiet
+
+    def tables() -> Iterator[polars.DataFrame]:
+        if everyone:
+            yield from answers_for_all(result, **asked)
+        else:
+            yield answer(result, of=nodes or None, pairs=pairs, **asked)
+
+    about: dict[str, Any] = {"run": str(run), "graph": graph}
+    if "pretrained" in result.record:
+        about |= {key: result.record[key] for key in ("pretrained", "strict")}
     if out is not None:
-        write_pairs(out, found, force=force)
-    if as_json:
-        about: dict[str, Any] = {"run": str(run), "graph": graph, "count": found.height}
-        about["out"] = None if out is None else str(out)
-        if "pretrained" in result.record:
-            about |= {key: result.record[key] for key in ("pretrained", "strict")}
-        print_json(about if out is not None else {**about, "pairs": found.to_dicts()})
-        return
-    if out is None:
-        best = "best missing links" if result.task == "link" else "best pairs that are not linked"
-        what = str(pairs) if pairs is not None else f"best partners of {', '.join(nodes)}" if nodes else best
-        _show(f"{run}: {what}", found, link=result.task == "link", several=len(nodes) > 1)
-    else:
+        count = write_pair_blocks(out, tables(), force=force)
+        if as_json:
+            print_json({**about, "count": count, "out": str(out)})
+            return
         flush_notes()
-        typer.echo(f"{found.height} pairs are in {out}")
+        typer.echo(f"{count} pairs are in {out}")
+        return
+    found = polars.concat(tables())
+    if as_json:
+        print_json({**about, "count": found.height, "out": None, "pairs": found.to_dicts()})
+        return
+    best = "best missing links" if result.task == "link" else "best pairs that are not linked"
+    whose = "every node" if everyone else ", ".join(nodes)
+    what = str(pairs) if pairs is not None else f"best partners of {whose}" if nodes else best
+    _show(f"{run}: {what}", found, link=result.task == "link", several=everyone or len(nodes) > 1)
 
 
 def _listed(path: Path | None) -> list[str]:

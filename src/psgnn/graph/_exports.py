@@ -14,9 +14,11 @@ Pairs have the columns of `psgnn.predict` in every format. Of several graphs, a 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import ExitStack
 from pathlib import Path
-from typing import Any
+from tempfile import TemporaryDirectory
+from typing import IO, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -24,7 +26,7 @@ import polars as pl
 
 from psgnn.errors import InputError
 from psgnn.graph._graph import to_numpy
-from psgnn.paths import PathLike, atomic_write, check_output
+from psgnn.paths import TEMPORARY, PathLike, atomic_write, check_output
 
 MOST_NAME_BYTES = 2**31  # in .npz, where every name takes as much as the longest
 
@@ -70,6 +72,33 @@ def write_pairs(path: PathLike, pairs: pl.DataFrame, *, force: bool = False) -> 
     write_frame(path, arrays, force=force)
 
 
+def write_pair_blocks(path: PathLike, blocks: Iterable[pl.DataFrame], *, force: bool = False) -> int:
+    """Write tables of predicted pairs as one, each as it comes; return the number of pairs.
+
+    Only `.npz` holds all of them in memory.
+    """
+    check_output(path, force=force)
+    suffix = Path(path).suffix.lower()
+    if suffix == ".npz":
+        whole = pl.concat(blocks)
+        write_pairs(path, whole, force=force)
+        return whole.height
+    count = 0
+    with ExitStack() as stack:
+        target = stack.enter_context(atomic_write(path, force=force))
+        parts = Path(stack.enter_context(TemporaryDirectory(prefix=TEMPORARY, dir=target.parent)))
+        for i, block in enumerate(blocks):
+            count += block.height
+            if suffix == ".parquet":
+                block.write_parquet(parts / f"{i:08}.parquet")
+                continue
+            with target.open("ab") as file:
+                _write_csv(file, block, suffix, header=i == 0)
+        if suffix == ".parquet":
+            pl.scan_parquet(parts / "*.parquet").sink_parquet(target)
+    return count
+
+
 def _graph_column(names: Sequence[Sequence[str]], nodes: npt.NDArray[Any]) -> Mapping[str, Any]:
     """The graph of each node, where there are several."""
     if len(names) == 1:
@@ -112,14 +141,19 @@ def write_frame(path: PathLike, content: pl.DataFrame | Mapping[str, Any], *, fo
         elif Path(path).suffix.lower() == ".parquet":
             content.write_parquet(file)
         else:
-            # Unquoted, a name that starts with '#' or '%' would be read as a comment.
-            texts = (column for column in content if column.dtype == pl.String)
-            comment_like = any(column.str.contains("^[#%]").any() for column in texts)
-            content.write_csv(
-                file,
-                separator="," if Path(path).suffix.lower() == ".csv" else "\t",
-                quote_style="non_numeric" if comment_like else "necessary",
-            )
+            _write_csv(file, content, Path(path).suffix.lower())
+
+
+def _write_csv(file: IO[bytes], content: pl.DataFrame, suffix: str, *, header: bool = True) -> None:
+    # Unquoted, a name that starts with '#' or '%' would be read as a comment.
+    texts = (column for column in content if column.dtype == pl.String)
+    comment_like = any(column.str.contains("^[#%]").any() for column in texts)
+    content.write_csv(
+        file,
+        include_header=header,
+        separator="," if suffix == ".csv" else "\t",
+        quote_style="non_numeric" if comment_like else "necessary",
+    )
 
 
 def _frame(arrays: Mapping[str, Any]) -> pl.DataFrame:

@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from psgnn.scoring._answers import answer, predict, similar
     from psgnn.scoring._calibration import Calibration, calibrate
     from psgnn.scoring._evaluate import evaluate_links
+    from psgnn.scoring._every_node import partners_of_all
     from psgnn.scoring._explain import explain
     from psgnn.scoring._pretrained import Pretrained, PretrainedScorer, pretrained
     from psgnn.scoring._rules import HEURISTICS, score_pairs
@@ -26,6 +27,7 @@ _MODULE_OF = {
     "evaluate_links": "psgnn.scoring._evaluate",
     "explain": "psgnn.scoring._explain",
     "hops_between": "psgnn.distances._pairs",
+    "partners_of_all": "psgnn.scoring._every_node",
     "predict": "psgnn.scoring._answers",
     "pretrained": "psgnn.scoring._pretrained",
     "score_pairs": "psgnn.scoring._rules",
@@ -44,6 +46,7 @@ __all__ = [
     "evaluate_links",
     "explain",
     "hops_between",
+    "partners_of_all",
     "predict",
     "pretrained",
     "score_pairs",

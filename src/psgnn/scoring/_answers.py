@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,13 +13,16 @@ import polars as pl
 from psgnn.errors import InputError
 from psgnn.graph._graph import Graph, IntArray
 from psgnn.graph._read import read_graph, read_pairs
-from psgnn.scoring._calibration import calibrate, parse_missing
+from psgnn.scoring._calibration import Calibration, calibrate, parse_missing
+from psgnn.scoring._every_node import partners_of_all
 from psgnn.scoring._explain import main_reason
-from psgnn.scoring._names import Node, find_nodes, graph_numbers, listed_pairs, name_of, pair_ids
+from psgnn.scoring._kept import keep
+from psgnn.scoring._names import Node, find_nodes, flat_names, graph_numbers, listed_pairs, name_of, pair_ids
 from psgnn.scoring._pretrained import pretrained
 from psgnn.scoring._scorer import Scorer
 from psgnn.scoring._search import top_links
 
+ALL = "all"  # every node; a node of this name is asked for in a list: ["all"]
 PARTNERS = 10  # of a node, unless a person says how many
 MOST_ROW = 50_000  # nodes that are all scored as partners of one; of larger graphs those near it and the hubs
 MOST_NEAR, HUBS = 5000, 200
@@ -44,7 +47,8 @@ def predict(
     Args:
         source: A path, a graph of any kind that `psgnn.read_graph` takes, or several `Graph` in a list.
         top: How many predictions; with `of`, per node.
-        of: A node or several, by name: their best partners.
+        of: A node or several, by name: their best partners. ``"all"`` is every node, with candidates as in the search
+            for missing links (`psgnn.scoring.partners_of_all`).
         pairs: Pairs to score: names ``[("ada", "bob"), ...]``, a table of two columns, or a file.
         missing: How many links are missing: ``"5%"`` of the known ones, or a number. Default: a tenth.
         why: Add a column with the main reason.
@@ -81,9 +85,11 @@ def answer(
             "ask for the best pairs (top), the partners of a node (of), or the scores of pairs (pairs)"
         )
     count = parse_missing(missing, scorer.batch.adjacency.num_edges)
+    if isinstance(of, str) and of == ALL:
+        options: dict[str, Any] = {"why": why, "seed": seed, "show_progress": show_progress}
+        return pl.concat(answers_for_all(scorer, top=top, missing=missing, **options))
     if of is not None:
-        nodes = find_nodes(scorer, _listed(of))
-        lists = [partners(scorer, int(node), top or PARTNERS) for node in nodes]
+        lists = [partners(scorer, int(v), top or PARTNERS) for v in find_nodes(scorer, _listed(of))]
     elif pairs is not None:
         asked = _asked(scorer, pairs)
         scores = scorer.score(asked, show_progress=show_progress)
@@ -91,24 +97,49 @@ def answer(
     else:
         lists = [top_links(scorer, top or 1, seed=seed, show_progress=show_progress)]
     calibration = calibrate(scorer, count, seed=seed)
-    frames = []
-    for found, scores in lists:
-        columns: dict[str, Any] = {
-            "source": pl.Series([name_of(scorer, u) for u in found[0].tolist()], dtype=pl.String),
-            "target": pl.Series([name_of(scorer, v) for v in found[1].tolist()], dtype=pl.String),
-        }
-        if len(scorer.names_by_number) > 1:
-            columns["graph"] = graph_numbers(scorer, found[0])
-        columns["score"] = scores
-        likely = None if calibration is None else calibration.probability(scores)
-        columns |= {
-            "probability": _series(likely, scores.size),
-            "expected_precision": _series(_means(likely), scores.size),
-        }
-        if why:
-            columns["because"] = pl.Series(main_reason(scorer, found), dtype=pl.String)
-        frames.append(pl.DataFrame(columns))
-    return pl.concat(frames)
+    return pl.concat(_table(scorer, *found, calibration, why=why) for found in lists)
+
+
+def answers_for_all(
+    scorer: Scorer,
+    *,
+    top: int | None = None,
+    missing: str | float | None = None,
+    why: bool = False,
+    seed: int = 0,
+    show_progress: bool = False,
+) -> Iterator[pl.DataFrame]:
+    """The best partners of every node as `answer` gives them, in tables of some nodes each."""
+    count = parse_missing(missing, scorer.batch.adjacency.num_edges)
+    calibration = calibrate(scorer, count, seed=seed)
+    for block in partners_of_all(scorer, top or PARTNERS, seed=seed, show_progress=show_progress):
+        yield _table(scorer, *block, calibration, why=why, per_node=True)
+
+
+def _table(
+    scorer: Scorer,
+    pairs: IntArray,
+    scores: npt.NDArray[np.float32],
+    calibration: Calibration | None,
+    *,
+    why: bool,
+    per_node: bool = False,
+) -> pl.DataFrame:
+    """Scored pairs ``[2, P]`` by name, best first, or best first for each of the nodes in ``pairs[0]``."""
+    names = keep(scorer, "listed names", lambda: pl.Series(flat_names(scorer), dtype=pl.String))
+    columns: dict[str, Any] = {"source": names[pairs[0]], "target": names[pairs[1]]}
+    if len(scorer.names_by_number) > 1:
+        columns["graph"] = graph_numbers(scorer, pairs[0])
+    columns["score"] = scores
+    likely = means = pl.Series([None] * scores.size, dtype=pl.Float64)
+    if calibration is not None:
+        chance = calibration.probability(scores)
+        starts = np.searchsorted(pairs[0], pairs[0]) if per_node else np.zeros(scores.size, np.int64)
+        likely, means = pl.Series(chance), pl.Series(_means(chance, starts))
+    columns |= {"probability": likely, "expected_precision": means}
+    if why:
+        columns["because"] = pl.Series(main_reason(scorer, pairs), dtype=pl.String)
+    return pl.DataFrame(columns)
 
 
 def partners(scorer: Scorer, node: int, top: int) -> tuple[IntArray, npt.NDArray[np.float32]]:
@@ -169,10 +200,8 @@ def _listed(of: Node | Sequence[Node]) -> list[Node]:
     return [of] if one else list(of)  # type: ignore[arg-type,list-item]
 
 
-def _series(values: npt.NDArray[np.float64] | None, size: int) -> pl.Series:
-    return pl.Series([None] * size, dtype=pl.Float64) if values is None else pl.Series(values)
-
-
-def _means(likely: npt.NDArray[np.float64] | None) -> npt.NDArray[np.float64] | None:
-    """The mean of the probabilities down to each place."""
-    return None if likely is None else np.cumsum(likely) / np.arange(1, likely.size + 1)
+def _means(likely: npt.NDArray[np.float64], starts: IntArray) -> npt.NDArray[np.float64]:
+    """The mean of the probabilities from the start of its list down to each place."""
+    total = np.append(0.0, np.cumsum(likely))
+    places = np.arange(likely.size)
+    return np.asarray((total[places + 1] - total[starts]) / (places + 1 - starts))

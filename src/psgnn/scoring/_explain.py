@@ -13,6 +13,7 @@ from psgnn.errors import InputError
 from psgnn.graph._graph import Adjacency, IntArray
 from psgnn.graph._sampling import NonEdges, distinct_integers
 from psgnn.scoring._names import Node, find_nodes, name_of
+from psgnn.scoring._rules import hops_between
 from psgnn.scoring._scorer import Evidence, Scorer
 
 REFERENCES = 64  # random unlinked pairs that a pair is compared with
@@ -71,18 +72,18 @@ def explain(scorer: Scorer, u: Node, v: Node, *, seed: int = 0) -> dict[str, Any
 
 def main_reason(scorer: Scorer, pairs: IntArray) -> list[str]:
     """The main fact about each of some pairs, in a few words."""
-    reasons = []
-    for u, v in pairs.T.tolist():
-        graph = int(scorer.batch.graph_of[u])
-        adjacency, first = scorer.batch.graph(graph), int(scorer.batch.ptr[graph])
-        one, other = _neighbours(adjacency, u - first), _neighbours(adjacency, v - first)
-        shared = np.intersect1d(one, other).size
-        if shared:
-            reasons.append(f"{shared} shared neighbour{'s' if shared > 1 else ''}")
-            continue
-        hops = int(hop_columns(adjacency, np.array([u - first]))[v - first, 0])
-        reasons.append(f"{hops} hops apart" if hops >= 0 else "no path between them")
-    return reasons
+    adjacency = scorer.batch.adjacency
+    ends = ((_neighbours(adjacency, u), _neighbours(adjacency, v)) for u, v in pairs.T.tolist())
+    shared = np.array([np.intersect1d(one, other, assume_unique=True).size for one, other in ends], np.int64)
+    hops = np.zeros(shared.size)
+    hops[shared == 0] = hops_between(adjacency, pairs[:, shared == 0])
+    return [_reason(int(count), int(apart)) for count, apart in zip(shared, hops, strict=True)]
+
+
+def _reason(shared: int, hops: int) -> str:
+    if shared:
+        return f"{shared} shared neighbour{'s' if shared > 1 else ''}"
+    return f"{hops} hops apart" if hops >= 0 else "no path between them"
 
 
 def _neighbours(adjacency: Adjacency, node: int) -> IntArray:

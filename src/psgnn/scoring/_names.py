@@ -22,10 +22,15 @@ Node: TypeAlias = "str | int | tuple[int, str]"
 
 def all_names(scorer: Scorer) -> list[str]:
     """The name of every node of the batch; ``GRAPH:NODE`` where two graphs have a node of one name."""
-    names = [name for part in scorer.node_names for name in part]
+    names = flat_names(scorer)
     if len(scorer.node_names) == 1 or len(set(names)) == len(names):
         return names
     return [f"{g}:{name}" for g, part in enumerate(scorer.names_by_number) for name in part]
+
+
+def flat_names(scorer: Scorer) -> list[str]:
+    """The name of every node in its graph, one graph after the other."""
+    return [name for part in scorer.node_names for name in part]
 
 
 def graph_numbers(scorer: Scorer, nodes: IntArray) -> IntArray:

@@ -58,7 +58,7 @@ def top_links(
     """
     if n < 1:
         raise InputError(f"ask for 1 or more links, found {n}")
-    search = _Search(scorer, n, np.random.default_rng(seed))
+    search = Search(scorer, n, np.random.default_rng(seed))
     search.look_around(show_progress)
     with Bar("scoring pairs", search.budget, show=show_progress) as bar:
         search.run(bar.update)
@@ -80,7 +80,7 @@ def all_pairs(ptr: IntArray, most: int = PART) -> Iterator[IntArray]:
             u = end
 
 
-class _Search:
+class Search:
     """Pairs are codes ``u N + v`` with u < v, so that sets of them are sorted arrays."""
 
     def __init__(self, scorer: Scorer, n: int, rng: np.random.Generator) -> None:
@@ -102,13 +102,13 @@ class _Search:
         self.pool = self.scored = np.zeros(0, np.int64)
         self.scores: Scores = np.zeros(0, np.float32)
 
-    def look_around(self, show_progress: bool) -> None:
-        """Embed the nodes, and find partners for each, unless all pairs are scored anyway."""
+    def look_around(self, show_progress: bool, partners: int | None = None) -> None:
+        """Embed the nodes, and find so many `partners` of each; by default none where all pairs are scored anyway."""
         self.h = self._kept_embeddings(show_progress)
-        if self.exact:
+        if self.exact and partners is None:
             return
         self.near = self._projected(show_progress)
-        count = min(PARTNERS, max(MOST_PARTNERS // self.union.num_nodes, 4))
+        count = partners or min(PARTNERS, max(MOST_PARTNERS // self.union.num_nodes, 4))
         with Bar("looking for candidates", 2, show=show_progress) as bar:
             self.walks = walk_partners(self.union.adjacency, max(count, 4 * self.n // self.union.num_nodes))
             bar.update(1)
@@ -153,7 +153,7 @@ class _Search:
         best = -np.inf
         for block in np.array_split(codes, -(-codes.size // BLOCK) or 1):
             pairs = self.pairs(block)
-            scores = self.scorer.score(pairs) if self.h is None else self.scorer.score_embedded(self.h, pairs)
+            scores = self.scores_of(pairs)
             best = max(best, float(scores.max(initial=best)))
             self.scored = np.concatenate([self.scored, block])
             self.scores = np.concatenate([self.scores, scores])
@@ -162,6 +162,16 @@ class _Search:
             self.done += block.size
             self.progress(min(self.done, self.budget))
         return best
+
+    def scores_of(self, pairs: IntArray) -> Scores:
+        """The scores of pairs ``[2, P]``, from kept embeddings where there are any."""
+        return self.scorer.score(pairs) if self.h is None else self.scorer.score_embedded(self.h, pairs)
+
+    def linked(self, pairs: IntArray) -> npt.NDArray[np.bool_]:
+        """Which of the pairs ``[2, P]`` are known links."""
+        codes = self._codes(pairs)
+        places = np.searchsorted(self.links, codes).clip(max=max(self.links.size - 1, 0))
+        return np.asarray(self.links[places] == codes) if self.links.size else np.zeros(codes.size, bool)
 
     def _forget(self) -> None:
         """Keep the best alone, where nothing is learnt from the others."""
