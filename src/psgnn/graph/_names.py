@@ -10,9 +10,10 @@ import numpy as np
 import polars as pl
 
 from psgnn.errors import InputError
+from psgnn.graph._bytes import decoded
 from psgnn.graph._graph import IntArray
 from psgnn.graph._read import codes_of, logger, nearest_name, note_skipped, unknown_node
-from psgnn.graph._tables import read_bytes, read_table
+from psgnn.graph._tables import read_table
 from psgnn.paths import PathLike
 
 HEADERS = ("node", "nodes", "name", "names", "id", "anchor", "anchors")
@@ -52,10 +53,7 @@ def read_names(path: PathLike, node_names: Sequence[str] | None = None) -> list[
     Blank lines and comments (``#`` or ``%``) are skipped. The first line is a header if it names no node of the
     graph, unless it is nearly the name of one. Without ``node_names`` no line is a header.
     """
-    try:
-        text = read_bytes(Path(path).expanduser()).decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise InputError(f"{path} is not text in UTF-8 ({error.reason}); save it as UTF-8") from None
+    text = decoded(Path(path).expanduser()).decode()
     known = set(node_names or ())
     lines = [line for line in map(str.strip, text.splitlines()) if line]
     names = [line for line in lines if line in known or not line.startswith(("#", "%"))]

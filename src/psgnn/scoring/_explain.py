@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 
 from psgnn.distances._engine import hop_columns
+from psgnn.distances._pairs import hops_between
 from psgnn.errors import InputError
 from psgnn.graph._graph import Adjacency, IntArray
 from psgnn.graph._sampling import NonEdges, distinct_integers
 from psgnn.scoring._names import Node, find_nodes, name_of
-from psgnn.scoring._rules import hops_between
 from psgnn.scoring._scorer import Evidence, Scorer
 
 REFERENCES = 64  # random unlinked pairs that a pair is compared with
