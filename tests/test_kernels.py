@@ -21,6 +21,7 @@ from psgnn.kernels import _csr as csr
 from psgnn.kernels import _drawing as drawing
 from psgnn.kernels import _isotonic as isotonic
 from psgnn.kernels import _messages as messages
+from psgnn.kernels import _moments as moments
 from psgnn.kernels import _pairs as pairs
 from psgnn.kernels import _profiles as profiles
 from psgnn.kernels import _propagation as propagation
@@ -248,6 +249,14 @@ def greedy() -> Results:
     queue = np.empty(NODES, np.int32)
     gains = [anchors.newly_covered(*graph(), v, 2, covered, reach, queue, True) for v in (0, 60, 1)]
     return [nearest, chosen, together, *gains, covered, reach]
+
+
+@case("_moments.add_moments")
+def sums_over_columns() -> Results:
+    hops = np.random.default_rng(4).integers(-1, 9, (NODES, 70)).astype(np.int16)
+    sums = np.ones((NODES, 3), np.int64)
+    moments.add_moments(hops, np.arange(70), sums)
+    return [sums]
 
 
 @case("_anchors.add_flow", "_anchors.mix_neighbours", "_anchors.pair_cells", "_anchors.cell_gains")

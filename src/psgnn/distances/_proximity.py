@@ -13,8 +13,9 @@ Paths that do not exist do not count: means are over the members that are reache
 reached. A z is null where fewer than two random sets count, or all of them are equally far.
 
 Each random set is one breadth-first search from all its members, and 64 of them share a machine word. So a set costs
-as much as 1000 anchors, whatever its size. A table of all distances would need more: the minimum over the members of
-each random set takes longer than the search.
+as much as 1000 anchors, whatever its size, and equal random sets are searched once. There is no table of all distances.
+On 18,772 nodes it takes as long as the random sets of about 50 sets, and 336 MiB. With 50 members or more, minima over
+its rows are slower than the searches; with a handful they are faster.
 """
 
 from __future__ import annotations
