@@ -20,6 +20,7 @@ from psgnn.kernels import _candidates as candidates
 from psgnn.kernels import _csr as csr
 from psgnn.kernels import _drawing as drawing
 from psgnn.kernels import _isotonic as isotonic
+from psgnn.kernels import _lengths as lengths
 from psgnn.kernels import _messages as messages
 from psgnn.kernels import _moments as moments
 from psgnn.kernels import _pairs as pairs
@@ -143,6 +144,21 @@ def queues() -> Results:
     near, who = np.full((NODES, 28), -1, np.int16), np.full((NODES, 28), -1, np.int32)
     bfs.nearest_members(*order, nodes, starts, 0, 1, near, who, 20)
     return [reached, hops, queue[:reached], state, columns, sums, near, who]
+
+
+@case("_lengths.arcs_of", "_lengths.breadth_first_order", "_lengths.eliminate", "_lengths.fill_lengths")
+def shortest_paths() -> Results:
+    rows, cols = (ends.astype(np.int32) for ends in edges())
+    each = np.random.default_rng(2).uniform(0.1, 2, rows.size)
+    found: Results = [lengths.breadth_first_order(*graph()), *lengths.arcs_of(rows, cols, each, NODES, True)]
+    order, gone, *arcs = lengths.eliminate(*lengths.arcs_of(rows, cols, each, NODES, False))
+    found += [order, gone, *arcs]
+    seeds, starts = np.arange(0, 60, 5).astype(np.int32), np.array([*range(11), 12])
+    # buckets as they should be, so narrow that the search is given up, and none
+    for step, buckets in ((0.25, 512), (1e-4, 2**17), (1.0, 0)):
+        found.append(np.empty((NODES, 11), np.float32))
+        lengths.fill_lengths(order, gone, *arcs, seeds, starts, 4.0, step, buckets, 0, 11, found[-1])
+    return found
 
 
 @case("_propagation.spread_rows", "_propagation.walk_rows", "_propagation.smooth_rows")

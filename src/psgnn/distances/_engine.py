@@ -1,12 +1,13 @@
-"""Columns of exact hop distances: which kernel, how many threads, which dtype."""
+"""Columns of exact distances: which kernel, how many threads, which dtype."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast, overload
 
 import numpy as np
 import numpy.typing as npt
 
+from psgnn.distances._lengths import Lengths, LengthSearch, check_lengths
 from psgnn.errors import InputError, check_integer
 from psgnn.graph._graph import Adjacency, Graph, IntArray, as_graph, to_numpy
 from psgnn.kernels._bfs import (
@@ -31,34 +32,74 @@ _NO_SUMS: npt.NDArray[np.float64] = np.empty((0, 0))
 _NO_HOPS: Hops = np.empty((0, 0), np.int16)
 
 
+@overload
 def shortest_distances(
     graph: Graph | npt.ArrayLike,
     sources: npt.ArrayLike | None = None,
     *,
     num_nodes: int | None = None,
     cutoff: int | None = None,
-) -> Hops:
-    r"""Exact hop distances :math:`d(v, s)` from every node to each source, direction of edges ignored.
+    lengths: None = None,
+) -> Hops: ...
+
+
+@overload
+def shortest_distances(
+    graph: Graph | npt.ArrayLike,
+    sources: npt.ArrayLike | None = None,
+    *,
+    num_nodes: int | None = None,
+    cutoff: float | None = None,
+    lengths: npt.ArrayLike,
+) -> Lengths: ...
+
+
+def shortest_distances(
+    graph: Graph | npt.ArrayLike,
+    sources: npt.ArrayLike | None = None,
+    *,
+    num_nodes: int | None = None,
+    cutoff: float | None = None,
+    lengths: npt.ArrayLike | None = None,
+) -> Hops | Lengths:
+    r"""Return the exact distance :math:`d(v, s)` from every node to each source, direction of edges ignored.
+
+    Without `lengths`, distances are hops. With them, a distance is the least sum of lengths along a path. Sums are
+    float64 and are rounded to float32. A sum depends on the order of its additions, so another program may differ
+    in the last bit of a float32; sums of integers below 2^53 are exact.
 
     Args:
         graph: A graph, or edges ``[2, E]`` in one or both directions: an array or a tensor.
         sources: ``[S]`` node ids; all nodes if None.
         num_nodes: N of edges; the largest id plus one if None.
-        cutoff: hops beyond which a node counts as unreachable.
+        cutoff: Hops, or the length, beyond which a node counts as unreachable.
+        lengths: ``[E]`` positive lengths, in the order of ``graph.edges`` or of the edges given. Of parallel edges the
+            shortest counts.
 
     Returns:
-        int16 array ``[N, S]``; -1 = unreachable or beyond the cutoff.
+        Array ``[N, S]``, int16 hops or float32 lengths; -1 = unreachable or beyond the cutoff.
+
+    Raises:
+        InputError: If a source is not a node, or a length is not positive and finite.
 
     >>> shortest_distances([[0, 1], [1, 2]], [0], num_nodes=4).T
     array([[ 0,  1,  2, -1]], dtype=int16)
+    >>> shortest_distances([[0, 1, 0], [1, 2, 2]], [0], lengths=[1.5, 2, 9]).T
+    array([[0. , 1.5, 3.5]], dtype=float32)
     """
     adjacency = _adjacency_of(graph, num_nodes)
     if sources is None:
         nodes = np.arange(adjacency.num_nodes)
     else:
         nodes = check_nodes(to_numpy(sources), adjacency.num_nodes, "source")
-    check_memory(adjacency.num_nodes * nodes.size * 2, f"distances to {nodes.size} sources")
-    return hop_columns(adjacency, nodes, cutoff=cutoff)
+    itemsize = np.dtype(np.int16 if lengths is None else np.float32).itemsize
+    check_memory(adjacency.num_nodes * nodes.size * itemsize, f"distances to {nodes.size} sources")
+    if lengths is None:
+        return hop_columns(adjacency, nodes, cutoff=cast("int | None", cutoff))  # it is checked there
+    edges = graph.edges if isinstance(graph, Graph) else to_numpy(getattr(graph, "edge_index", graph))
+    names = graph.node_names if isinstance(graph, Graph) else None
+    checked = check_lengths(lengths, edges, names)
+    return LengthSearch(adjacency, edges, checked).columns(nodes, cutoff=cutoff)
 
 
 def _adjacency_of(graph: Any, num_nodes: int | None) -> Adjacency:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import OrderedDict
+from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
@@ -14,6 +15,7 @@ from psgnn.distances._engine import (
     expand,
     set_columns,
 )
+from psgnn.distances._lengths import Lengths, LengthSearch, check_lengths
 from psgnn.distances._propagation import Floats, diffusion_columns, pagerank_columns
 from psgnn.errors import InputError
 from psgnn.graph._graph import GraphBatch, IntArray
@@ -34,11 +36,16 @@ class DistanceOracle:
 
     Small unions keep the full table (node ``v`` against every node of its graph); larger ones keep the
     columns asked for, oldest dropped first, never more than `memory` bytes.
+
+    With `lengths` of the edges, those of the graphs one after another, `lengths` measures shortest paths by them.
     """
 
-    def __init__(self, union: GraphBatch, *, memory: int = DEFAULT_MEMORY) -> None:
+    def __init__(
+        self, union: GraphBatch, *, memory: int = DEFAULT_MEMORY, lengths: npt.ArrayLike | None = None
+    ) -> None:
         self.union = union
         self.memory = memory
+        self._edge_lengths = lengths
         self._full: CompactHops | None = None
         self._columns: OrderedDict[bytes, CompactHops] = OrderedDict()
         self._column_bytes = 0  # a sum over thousands of columns would take longer than a look at one
@@ -60,6 +67,20 @@ class DistanceOracle:
         """Hops to the nearest member (in the own graph) of each set of union nodes, int16 ``[N, L]``."""
         self._check_fits(starts.size - 1)
         return set_columns(self.union.adjacency, nodes, starts)
+
+    def lengths(self, anchors: npt.ArrayLike) -> Lengths:
+        """Lengths of shortest paths to the anchors, float32 ``[N, K]``; -1 = unreachable, or a padded anchor."""
+        table = self.anchor_table(anchors)
+        self._check_fits(2 * table.shape[1])
+        return self._length_search.columns(*self._lanes(table))
+
+    @cached_property
+    def _length_search(self) -> LengthSearch:
+        """The graphs with their lengths, prepared for searches."""
+        if self._edge_lengths is None:
+            raise InputError("the edges have no lengths; pass DistanceOracle(lengths=...)")
+        edges = self.union.adjacency.edges()
+        return LengthSearch(self.union.adjacency, edges, check_lengths(self._edge_lengths, edges))
 
     def nearest(
         self, nodes: IntArray, starts: IntArray, cutoff: int | None = None
