@@ -12,6 +12,8 @@ import pytest
 
 from conftest import Command
 
+VILLAGE = Path(__file__).parent.parent / "examples" / "village.csv"
+
 
 @pytest.fixture
 def edges(tmp_path: Path) -> Path:
@@ -38,6 +40,21 @@ def test_help_needs_no_torch() -> None:
     assert done.returncode == 0, done.stderr
     assert "anchors" in done.stdout
     assert "compare" in done.stdout
+
+
+def test_a_prediction_from_kept_kernels_needs_no_compiler() -> None:
+    code = (
+        f"import sys; sys.argv = ['psgnn', 'predict', {str(VILLAGE)!r}, '--top', '3', '--quiet']\n"
+        "from psgnn import cli\n"
+        "try: cli.main()\n"
+        "except SystemExit as end: assert not end.code\n"
+        "heavy = {'torch', 'numba.np.arraymath', 'scipy.linalg', 'sklearn', 'urllib.request'} & set(sys.modules)\n"
+        "sys.exit(f'imported {heavy}' if heavy else 0)"
+    )
+    for attempt in range(2):  # the first may have to compile
+        done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+        if attempt:
+            assert done.returncode == 0, done.stderr
 
 
 @pytest.mark.parametrize("command", ["datasets", "anchors", "train", "compare", "report"])

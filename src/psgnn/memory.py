@@ -14,7 +14,6 @@ from typing import IO, Any
 
 import numpy as np
 import numpy.typing as npt
-import psutil
 
 from psgnn.errors import InputError
 
@@ -80,6 +79,8 @@ def describe(size: int) -> str:
 
 def used_bytes() -> int:
     """Memory of this process that is its own: what mapped files take is the system's, and it can have it back."""
+    import psutil
+
     info = psutil.Process().memory_info()
     # What the limit of `_enforce` counts on Linux, its like on Windows, and the best that a Mac has.
     return int(getattr(info, "data", None) or getattr(info, "private", None) or info.rss)
@@ -96,6 +97,8 @@ def peak_bytes() -> int:
     try:
         import resource
     except ImportError:  # Windows
+        import psutil
+
         return int(psutil.Process().memory_info().peak_wset)
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return peak if sys.platform == "darwin" else peak * 1024  # bytes on a Mac, else KiB
@@ -103,6 +106,8 @@ def peak_bytes() -> int:
 
 def physical_memory() -> int:
     """Bytes that this machine has."""
+    import psutil
+
     return int(psutil.virtual_memory().total)
 
 

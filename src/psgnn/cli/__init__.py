@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import atexit
+import gc
 from typing import Annotated
 
 import typer
@@ -16,6 +18,8 @@ from psgnn.cli.report import report_command
 from psgnn.cli.train import compare_command, train_command
 
 __all__ = ["app", "main"]
+
+FULL_COLLECTION = 100  # collections of young objects before one of all objects; Python's default is 10
 
 app = typer.Typer(
     name="psgnn",
@@ -59,4 +63,8 @@ app.command("report")(report_command)
 
 def main() -> None:
     """Run the command line."""
+    # Imports leave many objects and no garbage. To look through all of them, also at the end, takes as long as an
+    # answer about a small graph.
+    gc.set_threshold(*gc.get_threshold()[:2], FULL_COLLECTION)
+    atexit.register(gc.freeze)
     run_app(app)

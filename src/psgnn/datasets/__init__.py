@@ -12,9 +12,9 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from psgnn.datasets._catalog import CATALOG, Dataset, find_dataset
-from psgnn.datasets._download import Root, data_folders, locate
 
 if TYPE_CHECKING:
+    from psgnn.datasets._download import Root
     from psgnn.graph import Graph
 
 __all__ = ["dataset_names", "is_dataset", "list_datasets", "load_dataset"]
@@ -36,6 +36,8 @@ def load_dataset(name: str, root: Root = None, **options: Any) -> list[Graph]:
     Files are looked for
     in ``root``, ``$PSGNN_DATA`` and the user's cache, then downloaded. :func:`list_datasets` has the options.
     """
+    from psgnn.datasets._download import data_folders
+
     row = find_dataset(name)
     settings = row.settings(options)
     data_folders(root)  # complains about a root that is no folder, even where no file is needed
@@ -100,6 +102,8 @@ def list_datasets(root: Root = None) -> list[dict[str, Any]]:
 def _where(row: Dataset, root: Root) -> str:
     if not row.files:
         return "built in"
+    from psgnn.datasets._download import locate
+
     found = [locate(file, root) for file in row.files.values()]
     here = [place[0].parent for place in found if place]
     if len(here) == len(found):

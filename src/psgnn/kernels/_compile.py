@@ -18,6 +18,8 @@ from typing import Any
 import numba
 import numpy as np
 from numba.core import event
+from numba.core.caching import FunctionCache
+from numba.core.runtime import rtsys
 
 log = logging.getLogger("psgnn.kernels")
 
@@ -50,6 +52,20 @@ _report = _Report()
 event.register("numba:compile", _report)
 
 
+class _Cache(FunctionCache):  # type: ignore[misc]
+    """Kernels on disk, loaded without the compiler.
+
+    numba's own cache first imports all that numba can compile, down to scipy.linalg, which takes longer than a
+    command does on a small graph. Machine code needs numba's memory management alone.
+    """
+
+    def load_overload(self, signature: Any, target: Any) -> Any:
+        rtsys.initialize(target)
+        with self._guard_against_spurious_io_errors():
+            found = self._load_overload(signature, target)
+        return super().load_overload(signature, target) if found is None else found
+
+
 def njit(*, cache: bool = False, **options: Any) -> Callable[[Callable[..., Any]], Any]:
     """Compile a function as ``numba.njit`` does; with ``cache``, keep it on disk where that is possible.
 
@@ -76,7 +92,7 @@ def _keep(kernel: Any, folder: str) -> None:
     numba.config.CACHE_DIR = folder
     try:
         with suppress(RuntimeError):  # there is no source, or the folder has just become read-only
-            kernel.enable_caching()
+            kernel._cache = _Cache(kernel.py_func)  # what `enable_caching` does
     finally:
         numba.config.CACHE_DIR = chosen
 

@@ -113,8 +113,11 @@ def is_symmetric(indptr: npt.NDArray[np.int64], indices: npt.NDArray[np.int32]) 
             if indices[min(place[u], final)] != v:
                 return False
             place[u] += 1
+    complete = 0
+    for v in range(num_nodes):
+        complete += place[v] == indptr[v + 1]
     # Otherwise a row has an entry that was not met, or one of the next row was taken for its own.
-    return bool(np.all(place == indptr[1:]))
+    return complete == num_nodes
 
 
 @njit(cache=True, nogil=True)
