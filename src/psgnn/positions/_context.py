@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -71,7 +72,8 @@ def lessons_of(positions: Positions) -> Iterator[tuple[Positions, IntArray, Floa
         seen, links, unlinked = hide_links(positions, seed)
         seen.view.context = seen, Context(graph_shapes(seen), ratios)
         labels = np.repeat(np.array([1, 0], np.float32), [links.shape[1], unlinked.shape[1]])
-        yield seen, np.concatenate([links, unlinked], axis=1), labels
+        pairs = seen.view.alike("pairs", partial(np.concatenate, [links, unlinked], axis=1))
+        yield seen, pairs, labels
 
 
 def context_of(positions: Positions) -> Context:
@@ -93,7 +95,7 @@ def _shape(positions: Positions, union: GraphBatch, g: int) -> list[Any]:
     adjacency = union.graph(g)
     degrees = adjacency.degrees.astype(np.float64)
     mean = max(float(degrees.mean()), 1e-3)
-    closed = triangles(adjacency.indptr, adjacency.indices)
+    closed = positions.view.alike(("triangles", g), lambda: triangles(adjacency.indptr, adjacency.indices))
     wedges = degrees * (degrees - 1) / 2
     own = slice(union.ptr[g], union.ptr[g + 1])
     hops = positions.hops[own, : positions.counts[g]].astype(np.float64)
@@ -143,15 +145,22 @@ def count_ratios(positions: Positions) -> Ratios | None:
 
 def hide_links(positions: Positions, seed: int) -> tuple[Positions, IntArray, IntArray]:
     """What is measured without some random links, these links, and random pairs that are none."""
-    union, count = positions.view.union, number_hidden(positions)
-    rng = np.random.default_rng(seed)
+    view, count = positions.view, number_hidden(positions)
+    rest, links, unlinked, shared = view.alike(("hidden", seed), partial(_hidden, view, count, seed))
+    seen = positions_of(View(rest, view.features, shared), positions.nodes, positions.parts)
+    return seen, links, unlinked
+
+
+def _hidden(
+    view: View, count: int, seed: int
+) -> tuple[GraphBatch, IntArray, IntArray, dict[Any, Any] | None]:
+    """The graphs without so many links, these links, pairs that are none, and what views of these graphs share."""
+    union, rng = view.union, np.random.default_rng(seed)
     edges, hidden = union.adjacency.edges(), _some_links(union, count, rng)
     pool = NonEdges(union.ptr, edges)
     total = int(pool.sizes.sum())
     unlinked = pool.unrank(np.sort(distinct_integers(total, min(UNLINKED_A_LINK * count, total), rng)))
-    part = View(_without(union, hidden), positions.view.features)
-    seen = positions_of(part, positions.nodes, positions.parts)
-    return seen, edges[:, hidden], unlinked
+    return _without(union, hidden), edges[:, hidden], unlinked, None if view.shared is None else {}
 
 
 def _some_links(union: GraphBatch, count: int, rng: np.random.Generator) -> npt.NDArray[np.bool_]:

@@ -158,7 +158,7 @@ def _measure(view: View, nodes: IntArray, parts: Parts) -> Positions:
         basis, values = anchor_basis(union, nodes) if parts.spectral else (nothing, nothing[:0])
         return {
             "hops": hops, "channels": channels, "basis": keep_columns(basis), "values": values,
-            "roles": roles_of(union) if parts.roles else nothing,
+            "roles": view.alike("roles", lambda: roles_of(union)) if parts.roles else nothing,
         }  # fmt: skip
 
     return Positions(view=view, parts=parts, nodes=nodes, counts=counts, **view.once(columns))

@@ -63,20 +63,31 @@ def statistic_groups(parts: Parts) -> list[str]:
 
 def pair_statistics(positions: Positions, pairs: IntArray) -> Floats:
     """All statistics of pairs ``[2, P]``, ``[P, S]``, O(P K) and for ``local`` the pairs' neighbourhoods."""
-    out = np.empty((pairs.shape[1], len(statistic_names(positions.parts))), np.float32)
+    parts = positions.parts
+    out = np.empty((pairs.shape[1], len(statistic_names(parts))), np.float32)
+    split = out.shape[1] - (3 * len(ROLES) * parts.roles + len(_LOCAL) * parts.local)
+    recent = positions.view.alike("statistics", list[tuple[IntArray, Floats]])
+    known = next((columns for others, columns in recent if others is pairs), None)
+    if known is not None:
+        out[:, split:] = known
     # Products of matrices round by their shape, so pieces depend on the pairs and not on the number of cores.
     pieces = max(-(-out.shape[0] // PIECE), 2)
 
     def piece(first: int, last: int) -> None:
         us, vs = np.ascontiguousarray(pairs[:, first:last])
-        _fill(positions, us, vs, out[first:last])
+        _fill(positions, us, vs, out[first:last, :split])
+        if known is None:
+            _fill_without_anchors(positions, us, vs, out[first:last, split:])
 
     steps = out.shape[0] * 20.0 * (1 + positions.channels[0].size)
     parallel_rows(piece, out.shape[0], steps, parts=pieces)
+    if known is None and positions.view.shared is not None:
+        recent[:] = [*recent[-1:], (pairs, out[:, split:].copy())]
     return out
 
 
 def _fill(positions: Positions, us: IntArray, vs: IntArray, out: Floats) -> None:
+    """What is seen from the anchors."""
     parts, graph = positions.parts, positions.view.union.graph_of[us]
     counts = positions.counts[graph]
     place = 0
@@ -91,13 +102,18 @@ def _fill(positions: Positions, us: IntArray, vs: IntArray, out: Floats) -> None
     channel_profiles(positions.channels, first, counts, us, vs, block)
     out[:, place : place + width] = block
     place += width
-    for block in (
-        *([_spectral(positions, us, vs, graph)] if parts.spectral else []),
-        *([_roles(positions.roles[us], positions.roles[vs])] if parts.roles else []),
-        *([_local(positions, us, vs)] if parts.local else []),
-    ):
-        out[:, place : place + block.shape[1]] = block
-        place += block.shape[1]
+    if parts.spectral:
+        out[:, place:] = _spectral(positions, us, vs, graph)
+
+
+def _fill_without_anchors(positions: Positions, us: IntArray, vs: IntArray, out: Floats) -> None:
+    """What the nodes and the links around them say: the roles, then the local statistics."""
+    parts = positions.parts
+    split = 3 * len(ROLES) * parts.roles
+    if parts.roles:
+        out[:, :split] = _roles(positions.roles[us], positions.roles[vs])
+    if parts.local:
+        out[:, split:] = _local(positions, us, vs)
 
 
 def _spectral(positions: Positions, us: IntArray, vs: IntArray, graph: IntArray) -> Floats:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -13,16 +13,23 @@ from psgnn.errors import InputError
 from psgnn.graph._graph import Graph, GraphBatch, as_graph
 
 Columns = Mapping[str, npt.NDArray[Any]]
+Found = TypeVar("Found")
 
 
 class View:
     """A batch of graphs, and what was measured in it so far.
 
     ``features [N, F]`` are those of the nodes, a constant column where there are none; ``oracle`` knows distances.
+    Views of the same graphs from other anchors may share a dict, ``shared``, of what does not depend on anchors.
     """
 
-    def __init__(self, union: GraphBatch, features: npt.NDArray[Any] | None = None) -> None:
-        self.union = union
+    def __init__(
+        self,
+        union: GraphBatch,
+        features: npt.NDArray[Any] | None = None,
+        shared: dict[Any, Any] | None = None,
+    ) -> None:
+        self.union, self.shared = union, shared
         self.features = np.ones((union.num_nodes, 1), np.float32) if features is None else features
         self.oracle = DistanceOracle(union)
         self.structure: npt.NDArray[np.float64] | None = None  # kept by psgnn.positions._structure
@@ -34,6 +41,15 @@ class View:
         """Drop what was measured. It refers to the view, so without this memory is freed when Python comes to it."""
         self.structure = self.positions = self.context = None
         self.picked = {}
+
+    def alike(self, key: Any, make: Callable[[], Found]) -> Found:
+        """What does not depend on the anchors: made once for all views that share it."""
+        if self.shared is None:
+            return make()
+        if key not in self.shared:
+            self.shared[key] = make()
+        found: Found = self.shared[key]
+        return found
 
     @property
     def has_features(self) -> bool:

@@ -89,16 +89,20 @@ class Pretrained:
         elif sets is None:
             sets = min(max(SETS_OF_NODES // max(union.num_nodes, 1), 1), MOST_SETS)
         with fitting_blas_threads(union.num_nodes):
-            seats = tuple(self._seat(union, strict, place, anchors) for place in range(sets))
+            shared: dict[Any, Any] | None = {} if sets > 1 else None
+            views = (View(union, shared=shared) for _ in range(sets))
+            seats = tuple(self._seat(view, strict, place, anchors) for place, view in enumerate(views))
+            if shared:
+                shared.clear()  # it was measured from all anchors
         return PretrainedScorer(self, seats, names, strict, anchors)
 
-    def _seat(self, union: GraphBatch, strict: bool, place: int, own: IntArray | None) -> Seat:
-        """The network on a batch, from the anchors of one place in the order of sets."""
+    def _seat(self, view: View, strict: bool, place: int, own: IntArray | None) -> Seat:
+        """The network on a view, from the anchors of one place in the order of sets."""
         config = self.about["config"]
         count = "log^2" if config["anchors"] == "log2" else config["anchors"]  # as older weights spell it
         by_rule = (config["picker"], count, config["seed"] + place)
-        nodes = batch_anchors(union, *by_rule) if own is None else own[None]
-        positions = positions_of(View(union), nodes, self.network.parts)
+        nodes = batch_anchors(view.union, *by_rule) if own is None else own[None]
+        positions = positions_of(view, nodes, self.network.parts)
         if place == 0:
             self._warn_of_unusual(context_of(positions).shape)
         seat = Seat(self.network, positions, strict)
@@ -189,8 +193,9 @@ class PretrainedScorer(Questions):
         blocks = blocks_of(found.shape[1], PAIR_BLOCK)
         with fitting_blas_threads(self.batch.num_nodes):
             for block in progress(blocks, "scoring pairs", show=show_progress):
+                some = found[:, block]  # one array for all seats: they share what does not depend on anchors
                 for seat in self.seats:
-                    scores[block] += seat.score(found[:, block])
+                    scores[block] += seat.score(some)
         return scores / np.float32(len(self.seats))
 
     def evidence(self, pairs: IntArray) -> Evidence:
