@@ -61,6 +61,7 @@ def damaged(kind: str, indptr: list[int], indices: list[int]) -> Any:
         ([1, 1, 2, 4], [0, 1, 2, 0]),
         ([0, 1, 2, 900], [0, 1, 2, 0]),
         ([0, 1], [0]),
+        ([0, 2**30, 2**30, 0], [0, 1, 2, 0]),  # an empty matrix, by its last pointer
     ],
 )
 def test_wrong_pointers_are_refused(tmp_path: Path, kind: str, indptr: list[int], indices: list[int]) -> None:

@@ -153,11 +153,12 @@ def evaluate_command(
     set_verbosity(quiet=quiet or as_json, verbose=verbose)
     check_file(links.expanduser())
     given: dict[str, Any] = {"root": root, "settings": settings, "columns": columns, "header": header}
-    scorer = load_run(run, graph, **given, pretrained=pretrained, strict=strict)
-    from psgnn.graph._read import read_pairs
+    scorer = load_run(run, graph, **given, header_of=links, pretrained=pretrained, strict=strict)
+    from psgnn.graph._read import header_for, read_pairs
     from psgnn.scoring import evaluate_links
 
-    found = evaluate_links(scorer, read_pairs(links, *scorer.names_by_number), seed=seed)
+    pairs = read_pairs(links, *scorer.names_by_number, header=header_for(links, header))
+    found = evaluate_links(scorer, pairs, seed=seed)
     if as_json:
         print_json({"run": str(run), "file": str(links), **found})
         return

@@ -155,8 +155,12 @@ def load_run(
     pretrained: str | None,
     strict: bool,
     anchor_file: Path | None = None,
+    header_of: Path | None = None,
 ) -> Run | PretrainedScorer:
-    """A run, on its graphs or on those of another name; or pretrained weights on a graph."""
+    """A run, on its graphs or on those of another name; or pretrained weights on a graph.
+
+    ``header_of`` is another text file that the option ``--header`` is about.
+    """
     check_source(source, runs=True)
     if other is not None:
         check_source(other)
@@ -167,7 +171,7 @@ def load_run(
             raise InputError(f"--anchor-file goes with a graph; the run in {source} has anchors of its own")
         if other is None and (settings or columns):
             raise InputError("--set and --columns go with --graph; a run has its own graph")
-        if other is None and header is not None:
+        if other is None and header is not None and header_of is None:
             raise InputError("--header and --no-header go with --graph; a run has its own graph")
         from psgnn.training._run import load
 
@@ -221,10 +225,14 @@ def load_graphs(
         return load_dataset(source, root, **options)
     if options:
         raise InputError(f"--set goes with a dataset; '{source}' is not one")
-    from psgnn.graph._read import read_graph, read_labels
+    from psgnn.graph._read import header_for, read_graph, read_labels
 
     found = read_graph(source, None if columns is None else two_columns(columns), header)
-    return [found if labels is None else replace(found, y=read_labels(labels, found.names))]
+    return [
+        found
+        if labels is None
+        else replace(found, y=read_labels(labels, found.names, header=header_for(labels, header)))
+    ]
 
 
 def two_columns(text: str) -> tuple[str, str]:

@@ -101,16 +101,18 @@ def predict_command(
 
     set_verbosity(quiet=quiet or as_json, verbose=verbose)
     limit_memory(memory)
-    nodes = [*(of or []), *_listed(of_file)]
-    everyone = of == ["all"] and of_file is None
-    if (pairs is not None) + bool(nodes) > 1 or (pairs is None and not nodes and top is None):
+    nodes = list(of or [])
+    everyone = nodes == ["all"] and of_file is None
+    of_nodes = bool(nodes) or of_file is not None
+    if (pairs is not None and of_nodes) or (pairs is None and not of_nodes and top is None):
         raise InputError("pass one of --pairs FILE, --top N, or --for NODE (with or without --top N)")
     if pairs is not None and top is not None:
         raise InputError("pass either --pairs FILE or --top N")
     if out is not None:
         check_output(out, force=force)
-    if pairs is not None:
-        check_file(pairs.expanduser())
+    for file in (pairs, of_file):
+        if file is not None:
+            check_file(file.expanduser())
     result = load_run(
         run,
         graph,
@@ -118,15 +120,20 @@ def predict_command(
         settings=settings,
         columns=columns,
         header=header,
+        header_of=pairs,
         pretrained=pretrained,
         strict=strict,
     )
     import polars
 
+    from psgnn.graph import read_names
     from psgnn.graph._exports import write_pair_blocks
     from psgnn.scoring import answer
     from psgnn.scoring._answers import answers_for_all
+    from psgnn.scoring._names import all_names
 
+    if of_file is not None:
+        nodes += read_names(of_file, all_names(result))
     asked: dict[str, Any] = {"top": top, "missing": missing, "why": why, "seed": seed}
     asked["show_progress"] = not quiet
 
@@ -134,7 +141,7 @@ def predict_command(
         if everyone:
             yield from answers_for_all(result, **asked)
         else:
-            yield answer(result, of=nodes or None, pairs=pairs, **asked)
+            yield answer(result, of=nodes or None, pairs=pairs, header=header, **asked)
 
     about: dict[str, Any] = {"run": str(run), "graph": graph}
     if "pretrained" in result.record:
@@ -155,20 +162,6 @@ def predict_command(
     whose = "every node" if everyone else ", ".join(nodes)
     what = str(pairs) if pairs is not None else f"best partners of {whose}" if nodes else best
     _show(f"{run}: {what}", found, link=result.task == "link", several=everyone or len(nodes) > 1)
-
-
-def _listed(path: Path | None) -> list[str]:
-    """The names in a file, one per line."""
-    from psgnn.paths import check_file
-
-    if path is None:
-        return []
-    check_file(path.expanduser())
-    try:
-        lines = path.expanduser().read_text(encoding="utf-8-sig").splitlines()
-    except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"cannot read {path}: {getattr(error, 'strerror', None) or error}") from None
-    return [line.strip() for line in lines if line.strip()]
 
 
 def _show(title: str, found: polars.DataFrame, *, link: bool, several: bool) -> None:

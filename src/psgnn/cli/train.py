@@ -232,6 +232,8 @@ def compare_command(
     names = parse_models(models)
     others = names_of(peers, list(PEERS), "peer")
     graphs = load_graphs(graph, root, settings, labels, columns, header)
+    if labels is not None and task == "link":
+        log.info("the link task does not use --labels; --task pair compares by them")
     try:
         rows = compare(
             graphs,

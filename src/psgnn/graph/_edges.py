@@ -104,12 +104,12 @@ def declared_edges(
     for text in weights:
         if not _is_finite(text):
             raise InputError(
-                f"{origin}: the weight '{text[:40]}' is not a finite number; correct or remove it"
+                f"{origin}: the weight {text[:40]!r} is not a finite number; correct or remove it"
             )
     known = dict(zip(ids, labels or ids, strict=True))
     for end in (end for edge in edges for end in edge):
         if end not in known:
-            raise InputError(f"{origin}: an edge joins node '{end[:40]}', which is not among the nodes")
+            raise InputError(f"{origin}: an edge joins node {end[:40]!r}, which is not among the nodes")
     ends = pl.DataFrame(
         [(known[u], known[v]) for u, v in edges],
         schema={"source": pl.String, "target": pl.String},

@@ -62,7 +62,7 @@ class _GraphmlParser:
         except ValueError:
             finite = False
         if not finite:
-            raise self.error(f"the weight '{text[:40]}' is not a finite number; correct or remove it")
+            raise self.error(f"the weight {text[:40]!r} is not a finite number; correct or remove it")
 
 
 def read_graphml(path: Path) -> Edges:

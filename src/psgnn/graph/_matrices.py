@@ -146,6 +146,10 @@ def _entries(matrix: Any, origin: str) -> Any:
     wrong = f"{origin} is no valid sparse matrix"
     if hasattr(matrix, "check_format"):
         try:
+            starts = np.asarray(matrix.indptr)
+            # SciPy does not look at the pointers of a matrix whose last one is 0.
+            if starts[0] != 0 or (starts[1:] < starts[:-1]).any():
+                raise ValueError("its pointers do not ascend from 0")
             matrix.check_format(full_check=True)
         except (ValueError, IndexError, TypeError) as error:
             raise InputError(f"{wrong} ({error}); write it again") from None

@@ -24,7 +24,7 @@ from psgnn.graph._formats import read_edges
 from psgnn.graph._graph import Adjacency, Graph, IntArray
 from psgnn.graph._headers import Columns
 from psgnn.graph._in_memory import PygData, from_memory
-from psgnn.graph._table import Table
+from psgnn.graph._table import Table, shortened
 from psgnn.graph._tables import read_table
 from psgnn.kernels._csr import bucket_edges, drop_repeats, transpose
 from psgnn.paths import PathLike, check_file
@@ -161,7 +161,7 @@ def read_labels(path: PathLike, node_names: Sequence[str], *, header: bool | Non
     if conflicts.size:
         row = int(conflicts[0])
         raise InputError(
-            f"{table.where(row)}: node '{table.first[row]}' has another label further up; keep one"
+            f"{table.where(row)}: node {shortened(str(table.first[row]))} has another label further up; keep one"
         )
     return y
 
@@ -187,6 +187,11 @@ def read_pairs(path: PathLike, *node_names: Sequence[str], header: bool | None =
     return pairs
 
 
+def header_for(path: PathLike, header: bool | None) -> bool | None:
+    """The option of a command about headers, as it applies to this file: Parquet has names of its own."""
+    return None if Path(path).suffix.lower() == ".parquet" else header
+
+
 def codes_of(names: pl.Series, node_names: Sequence[str], where: Callable[[int], str]) -> IntArray:
     """The ids of nodes that stand in a column of a file, int64 ``[n]``."""
     names = names.cast(pl.String)
@@ -202,8 +207,8 @@ def codes_of(names: pl.Series, node_names: Sequence[str], where: Callable[[int],
 def unknown_node(name: str, node_names: Sequence[str], graph: str = "the graph") -> str:
     """What to say about a name that no node of the graph has."""
     near = nearest_name(name, node_names)
-    hint = f"did you mean '{near}'?" if near else f"it has {len(node_names)} others"
-    return f"{graph} has no node '{name}'; {hint}"
+    hint = f"did you mean {shortened(near)}?" if near else f"it has {len(node_names)} others"
+    return f"{graph} has no node {shortened(name)}; {hint}"
 
 
 def note_skipped(path: PathLike, table: Table, node_names: Sequence[str]) -> None:

@@ -12,7 +12,7 @@ import polars as pl
 
 from psgnn.errors import InputError
 from psgnn.graph._graph import Graph, IntArray
-from psgnn.graph._read import read_graph, read_pairs
+from psgnn.graph._read import header_for, read_graph, read_pairs
 from psgnn.scoring._calibration import Calibration, calibrate, parse_missing
 from psgnn.scoring._every_node import partners_of_all
 from psgnn.scoring._explain import main_reason
@@ -72,6 +72,7 @@ def answer(
     top: int | None = None,
     of: Node | Sequence[Node] | None = None,
     pairs: Any = None,
+    header: bool | None = None,
     missing: str | float | None = None,
     why: bool = False,
     seed: int = 0,
@@ -91,7 +92,7 @@ def answer(
     if of is not None:
         lists = [partners(scorer, int(v), top or PARTNERS) for v in find_nodes(scorer, _listed(of))]
     elif pairs is not None:
-        asked = _asked(scorer, pairs)
+        asked = _asked(scorer, pairs, header)
         scores = scorer.score(asked, show_progress=show_progress)
         lists = [(asked[:, :top], scores[:top])]
     else:
@@ -186,9 +187,9 @@ def _near(scorer: Scorer, node: int) -> IntArray:
     return np.union1d(seen, hubs[same])
 
 
-def _asked(scorer: Scorer, pairs: Any) -> IntArray:
+def _asked(scorer: Scorer, pairs: Any, header: bool | None) -> IntArray:
     if isinstance(pairs, (str, Path)):
-        return read_pairs(pairs, *scorer.names_by_number)
+        return read_pairs(pairs, *scorer.names_by_number, header=header_for(pairs, header))
     return listed_pairs(scorer, pairs) if isinstance(pairs, (list, tuple)) else pair_ids(scorer, pairs)
 
 
