@@ -24,6 +24,11 @@ def print_json(document: Any) -> None:
     sys.stdout.write(json.dumps(document, indent=2, allow_nan=False) + "\n")
 
 
+def say(text: str) -> None:
+    """One line on stdout, as a terminal may show it."""
+    sys.stdout.write(shown(text) + "\n")
+
+
 def print_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
     """A table on stdout; the first column is left-aligned, the others right."""
     from rich import box
@@ -34,7 +39,7 @@ def print_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[Any]
     flush_notes()
     table = Table(title=Text(shown(title)), title_justify="left", box=box.SIMPLE_HEAD)
     for i, column in enumerate(columns):
-        table.add_column(column, justify="left" if i == 0 else "right", no_wrap=i == 0)
+        table.add_column(Text(shown(column)), justify="left" if i == 0 else "right", no_wrap=i == 0)
     for row in rows:
         table.add_row(*(Text(_short(shown(str(cell)))) for cell in row))
     # Not a terminal: as wide as the table needs, so that pipes and files get whole lines.
@@ -92,6 +97,13 @@ class Bar:
             self._bar.stop()
 
 
+class _Formatter(logging.Formatter):
+    """Notes as a terminal may show them: names and headers of files are part of them."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        return "\n".join(map(shown, super().format(record).split("\n")))
+
+
 class _WaitingNotes(logging.Handler):
     """Keeps notes until the command has got far enough; a warning or a record marked ``at_once`` does not wait."""
 
@@ -119,7 +131,7 @@ def set_verbosity(*, quiet: bool, verbose: bool) -> None:
     Otherwise they wait for `flush_notes`, so that a command that fails leaves its error on stderr, alone.
     """
     stream = logging.StreamHandler(sys.stderr)
-    stream.setFormatter(logging.Formatter("psgnn: %(message)s"))
+    stream.setFormatter(_Formatter("psgnn: %(message)s"))
     log = logging.getLogger("psgnn")
     log.handlers = [stream if verbose else _WaitingNotes(stream)]
     log.propagate = False

@@ -22,6 +22,7 @@ from psgnn.cli.arguments import (
     Verbose,
     load_run,
 )
+from psgnn.console import say
 
 MOST_LISTED = 8
 
@@ -91,9 +92,9 @@ def explain_command(
         print_json({"run": str(run), **found})
         return
     for line in _facts(found):
-        typer.echo(line)
+        say(line)
     if found["contributions"] is None:
-        typer.echo("this model reads all evidence at once, so no kind of it has a share of its own")
+        say("this model reads all evidence at once, so no kind of it has a share of its own")
         return
     parts = sorted(found["contributions"].items(), key=lambda item: -abs(item[1]))
     rows = [["an average unlinked pair", f"{found['base']:+.2f}"]]

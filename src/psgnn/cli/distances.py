@@ -25,6 +25,7 @@ from psgnn.cli.arguments import (
     two_columns,
 )
 from psgnn.cli.proximity import Output, answer_pairs, answer_sets
+from psgnn.console import say
 from psgnn.errors import InputError, unknown_name
 
 if TYPE_CHECKING:
@@ -156,7 +157,7 @@ def distances_command(
         print_json(about)
         return
     flush_notes()
-    typer.echo(f"hops of {about['nodes']} nodes to {about['anchors']} anchors are in {out}")
+    say(f"hops of {about['nodes']} nodes to {about['anchors']} anchors are in {out}")
 
 
 def _one(graphs: list[Graph]) -> Graph:

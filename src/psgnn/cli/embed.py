@@ -24,6 +24,7 @@ from psgnn.cli.arguments import (
     Verbose,
     load_run,
 )
+from psgnn.console import say
 
 
 def embed_command(
@@ -84,4 +85,4 @@ def embed_command(
         print_json({"run": str(run), "graph": graph, "out": str(out), **sizes})
         return
     flush_notes()
-    typer.echo(f"{nodes} nodes, {dimensions} numbers each, are in {out}")
+    say(f"{nodes} nodes, {dimensions} numbers each, are in {out}")

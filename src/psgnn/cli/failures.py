@@ -20,6 +20,9 @@ def fail(message: str, code: int = 2) -> NoReturn:
 
 def run_app(app: Callable[..., Any], name: str = "psgnn") -> NoReturn:
     """Run a command line; every expected failure is one line on stderr and exit code 2."""
+    for stream in ("stdout", "stderr"):
+        if getattr(sys, stream) is None:  # closed by whoever started this
+            setattr(sys, stream, open(os.devnull, "w"))  # noqa: SIM115, PTH123
     try:
         code = app(standalone_mode=False, prog_name=name) or 0
         if code == 130:  # typer's own answer to Ctrl-C

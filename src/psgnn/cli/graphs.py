@@ -23,6 +23,7 @@ from psgnn.cli.arguments import (
     load_graphs,
     parse_anchors,
 )
+from psgnn.console import say
 
 FIGURE_SUFFIXES = (".png", ".svg", ".pdf")
 
@@ -107,10 +108,10 @@ def anchors_command(
     print_table(f"Anchors of {graph} (within {hops} hops)", COLUMNS, chosen.rows())
     for path, what in ((out, "anchors are"), (plot, "picture is")):
         if path is not None:
-            typer.echo(f"the {what} in {path}")
+            say(f"the {what} in {path}")
     if len(methods) == 1 and out is None:
         names = chosen.names(0)
         shown = ", ".join(names[:30]) + (
             f", ... ({len(names)} in all; --out FILE writes them)" if names[30:] else ""
         )
-        typer.echo(f"anchors: {shown}")
+        say(f"anchors: {shown}")

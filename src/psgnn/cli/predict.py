@@ -25,6 +25,7 @@ from psgnn.cli.arguments import (
     Verbose,
     load_run,
 )
+from psgnn.console import say
 from psgnn.errors import InputError
 
 if TYPE_CHECKING:
@@ -152,7 +153,7 @@ def predict_command(
             print_json({**about, "count": count, "out": str(out)})
             return
         flush_notes()
-        typer.echo(f"{count} pairs are in {out}")
+        say(f"{count} pairs are in {out}")
         return
     found = polars.concat(tables())
     if as_json:
@@ -173,9 +174,9 @@ def _show(title: str, found: polars.DataFrame, *, link: bool, several: bool) -> 
     cells = [[f"{cell:.4f}" if isinstance(cell, float) else cell for cell in row] for row in shown.rows()]
     print_table(title, shown.columns, cells)
     if found.height > SHOWN:
-        typer.echo(f"the first {SHOWN} of {found.height}; --out FILE writes them all")
+        say(f"the first {SHOWN} of {found.height}; --out FILE writes them all")
     if link and not sure:
-        typer.echo("the graph has too few links to say how likely these are")
+        say("the graph has too few links to say how likely these are")
     elif sure and found.height > 1 and not several:
         count = float(found["probability"].sum())
-        typer.echo(f"expected: about {count:.1f} of these {found.height} are missing links")
+        say(f"expected: about {count:.1f} of these {found.height} are missing links")

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from psgnn.cli.arguments import Force, Json, Quiet, Verbose, check_run
+from psgnn.console import say
 from psgnn.errors import InputError
 
 PAGE_SUFFIXES = (".html", ".htm")
@@ -54,6 +55,6 @@ def report_command(
     if out is not None:
         size = write_page(summary, out, force=force)
         if not as_json:
-            typer.echo(f"the report is {out} ({size / 1e6:.1f} MB); open it in a browser")
+            say(f"the report is {out} ({size / 1e6:.1f} MB); open it in a browser")
     if as_json:
         print_json(plain(summary))

@@ -38,6 +38,7 @@ from psgnn.cli.arguments import (
     task_options,
 )
 from psgnn.cli.failures import fail
+from psgnn.console import say
 from psgnn.errors import InputError, unknown_name
 
 TASKS = ("link", "pair")
@@ -178,9 +179,9 @@ def train_command(
     ]
     print_table(f"{model} ({preset}) on {graph}, {task} task{_drawn(negatives)}", shown_columns, rows)
     record = result.record
-    typer.echo(f"best epoch {record['best_epoch']} of {record['epochs_run']}, {record['seconds']:.1f} s")
+    say(f"best epoch {record['best_epoch']} of {record['epochs_run']}, {record['seconds']:.1f} s")
     if out is not None:
-        typer.echo(f"the run is in {out}")
+        say(f"the run is in {out}")
 
 
 def compare_command(
