@@ -6,8 +6,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import typer
-
 from psgnn.console import flush_notes, print_json, print_table
 
 if TYPE_CHECKING:
@@ -38,7 +36,7 @@ class Output:
             print_json({"graph": self.source, "out": self.path, **about, **rows})
         elif self.path is not None:
             flush_notes()
-            typer.echo(f"{what} are in {self.path}")
+            say(f"{what} are in {self.path}")
         return self.as_json
 
 
@@ -103,4 +101,4 @@ def _cell(value: Any) -> str:
 
 def _note_more(count: int, what: str) -> None:
     if count > SHOWN:
-        typer.echo(f"the first {SHOWN} of {count} {what}")
+        say(f"the first {SHOWN} of {count} {what}")
