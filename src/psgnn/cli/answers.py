@@ -129,6 +129,14 @@ def evaluate_command(
         Path,
         typer.Option("--links", metavar="FILE", help="True links that the graph lacks: two names per line."),
     ],
+    negative_links: Annotated[
+        Path | None,
+        typer.Option(
+            "--negative-links",
+            metavar="FILE",
+            help="Negatives of each link, as HeaRT has them: [P, M, 2] (.npy .npz), or M pairs per link (text).",
+        ),
+    ] = None,
     graph: OtherGraph = None,
     pretrained: PretrainedOption = None,
     strict: Strict = False,
@@ -144,7 +152,8 @@ def evaluate_command(
     """Measure how well a run, or the ready-made weights on a graph, find the links in a file.
 
     AUC and average precision compare the links with random unlinked pairs. MRR and Hits@K are per node: the partner in
-    a link is ranked among up to 500 nodes that its end is not linked to.
+    a link is ranked among up to 500 nodes that its end is not linked to. With --negative-links, each link is
+    ranked among its own negatives instead.
 
     Example: psgnn evaluate my-edges.csv --links later-links.csv
     """
@@ -153,13 +162,19 @@ def evaluate_command(
 
     set_verbosity(quiet=quiet or as_json, verbose=verbose)
     check_file(links.expanduser())
+    if negative_links is not None:
+        check_file(negative_links.expanduser())
     given: dict[str, Any] = {"root": root, "settings": settings, "columns": columns, "header": header}
     scorer = load_run(run, graph, **given, header_of=links, pretrained=pretrained, strict=strict)
     from psgnn.graph._read import header_for, read_pairs
-    from psgnn.scoring import evaluate_links
+    from psgnn.scoring import evaluate_against, evaluate_links
+    from psgnn.scoring._evaluate import read_negatives
 
-    pairs = read_pairs(links, *scorer.names_by_number, header=header_for(links, header))
-    found = evaluate_links(scorer, pairs, seed=seed)
+    asked = read_pairs(links, *scorer.names_by_number, header=header_for(links, header))
+    if negative_links is None:
+        found = evaluate_links(scorer, asked, seed=seed)
+    else:
+        found = evaluate_against(scorer, asked, read_negatives(negative_links, scorer, asked.shape[1]))
     if as_json:
         print_json({"run": str(run), "file": str(links), **found})
         return

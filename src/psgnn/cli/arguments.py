@@ -113,8 +113,10 @@ METRIC_LABELS = {
     "auc": "AUC",
     "auc_pooled": "AUC, pooled",
     "ap": "average precision",
-    "mrr": "MRR",
-    "hits@20": "Hits@20",
+    "mrr": "MRR, pooled",
+    "hits@20": "Hits@20, pooled",
+    "mrr_per_node": "MRR per node",
+    "hits@10_per_node": "Hits@10 per node",
 }
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from psgnn.console import flush_notes, print_json, print_table
+from psgnn.console import flush_notes, print_json, print_table, say
 
 if TYPE_CHECKING:
     import polars

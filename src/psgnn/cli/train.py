@@ -173,7 +173,7 @@ def train_command(
     metrics = [metric for metric in METRIC_LABELS if metric in result.test]
     shown_columns = ["pairs", *(METRIC_LABELS[metric] for metric in metrics)]
     rows = [
-        [name, *(f"{part[metric]:.4f}" for metric in metrics)]
+        [name, *(f"{part[metric]:.4f}" if metric in part else "-" for metric in metrics)]
         for name, part in parts.items()
         if part is not None
     ]
@@ -269,7 +269,8 @@ def compare_command(
 def _print_comparison(rows: list[dict[str, Any]], title: str) -> None:
     from psgnn.console import print_table
 
-    metrics = [metric for metric in METRIC_LABELS if metric != "auc_pooled" and metric in rows[0]]
+    hidden = ("auc_pooled", "hits@10_per_node")  # --json and --out have them
+    metrics = [metric for metric in METRIC_LABELS if metric not in hidden and metric in rows[0]]
     columns = ["method", *(METRIC_LABELS[metric] for metric in metrics), "splits", "seconds"]
     shown = [
         [row["name"], *(_spread(row, m) for m in metrics), str(len(row["auc"])), f"{row['seconds']:.3f}"]

@@ -8,7 +8,7 @@ if TYPE_CHECKING:
     from psgnn.distances._pairs import hops_between
     from psgnn.scoring._answers import answer, predict, similar
     from psgnn.scoring._calibration import Calibration, calibrate
-    from psgnn.scoring._evaluate import evaluate_links
+    from psgnn.scoring._evaluate import evaluate_against, evaluate_links
     from psgnn.scoring._every_node import partners_of_all
     from psgnn.scoring._explain import explain
     from psgnn.scoring._pretrained import Pretrained, PretrainedScorer, pretrained
@@ -24,6 +24,7 @@ _MODULE_OF = {
     "Scorer": "psgnn.scoring._scorer",
     "answer": "psgnn.scoring._answers",
     "calibrate": "psgnn.scoring._calibration",
+    "evaluate_against": "psgnn.scoring._evaluate",
     "evaluate_links": "psgnn.scoring._evaluate",
     "explain": "psgnn.scoring._explain",
     "hops_between": "psgnn.distances._pairs",
@@ -43,6 +44,7 @@ __all__ = [
     "Scorer",
     "answer",
     "calibrate",
+    "evaluate_against",
     "evaluate_links",
     "explain",
     "hops_between",

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
+from zipfile import BadZipFile
 
 import numpy as np
 
 from psgnn.errors import InputError
 from psgnn.graph._graph import IntArray
+from psgnn.graph._read import read_pairs
 from psgnn.graph._sampling import NonEdges, distinct_integers, pair_code
+from psgnn.paths import PathLike
+from psgnn.scoring._names import find_nodes
 from psgnn.scoring._scorer import Scorer
 from psgnn.scoring._search import top_links
 from psgnn.tasks._metrics import average_precision, roc_auc
+from psgnn.tasks._per_node import Ranking, ranking_of
 
-MOST_RIVALS = 500  # nodes that the partner of a node is ranked among
 MOST_RANKED = 2000  # links that are ranked per node
 NEGATIVES = 20_000
 
@@ -53,31 +58,47 @@ def evaluate_links(scorer: Scorer, links: IntArray, *, seed: int = 0) -> dict[st
         "ap": average_precision(labels, scores),
         f"precision@{count}": float(np.isin(pair_code(np.sort(best, axis=0)), true).mean()),
     }
-    return found | per_node(scorer, asked, rng)
+    ranking = ranking_of(batch, asked, rng, MOST_RANKED)
+    return found | ranking.metrics(scorer.score(ranking.pairs))
 
 
-def per_node(scorer: Scorer, links: IntArray, rng: np.random.Generator) -> dict[str, float]:
-    """Rank the other end of every link among nodes that an end is not linked to; means over both ends."""
-    batch, adjacency = scorer.batch, scorer.batch.adjacency
-    partners: dict[int, set[int]] = {}
-    for u, v in links.T.tolist():
-        partners.setdefault(u, set()).add(v)
-        partners.setdefault(v, set()).add(u)
-    if links.shape[1] > MOST_RANKED:
-        links = links[:, rng.choice(links.shape[1], MOST_RANKED, replace=False)]
-    ranks = []
-    for u, v in [*links.T.tolist(), *links[::-1].T.tolist()]:
-        first, last = batch.ptr[batch.graph_of[u] : batch.graph_of[u] + 2].tolist()
-        linked = adjacency.indices[adjacency.indptr[u] : adjacency.indptr[u + 1]]
-        rivals = np.setdiff1d(np.arange(first, last), [u, *partners[u], *linked.tolist()])
-        if rivals.size > MOST_RIVALS:
-            rivals = rng.choice(rivals, MOST_RIVALS, replace=False)
-        nodes = np.append(v, rivals)
-        scores = scorer.score(np.stack([np.full(nodes.size, u), nodes]))
-        ranks.append(1 + (scores[1:] > scores[0]).sum() + (scores[1:] == scores[0]).sum() / 2)
-    rank = np.array(ranks)
-    return {
-        "mrr": float((1 / rank).mean()),
-        "hits@10": float((rank <= 10).mean()),
-        "hits@50": float((rank <= 50).mean()),
-    }
+def evaluate_against(scorer: Scorer, links: IntArray, negatives: IntArray) -> dict[str, Any]:
+    """Measure a scorer by links ``[2, P]``, each against negatives of its own, ``[P, M, 2]``: HeaRT's form.
+
+    Returns:
+        ``links``, ``negatives`` (per link), and ``mrr``, ``hits@10`` and ``hits@50``. The rank of a link is one more
+        than the number of its negatives above it. A tie counts half.
+    """
+    count, given = links.shape[1], negatives.shape
+    if negatives.ndim != 3 or given[0] != count or given[1] < 1 or given[2] != 2:
+        raise InputError(
+            f"{count} links need negatives of the shape [{count}, M, 2], found {list(given)}; give each link its own"
+        )
+    lists = np.concatenate([links.T[:, None], negatives], axis=1)  # [P, 1 + M, 2]
+    ranking = Ranking(lists.reshape(-1, 2).T, np.arange(count) * (1 + given[1]))
+    return {"links": count, "negatives": int(given[1]), **ranking.metrics(scorer.score(ranking.pairs))}
+
+
+def read_negatives(path: PathLike, scorer: Scorer, count: int) -> IntArray:
+    """The negatives of so many links, ``[P, M, 2]``, from an array of NumPy or from M lines of names per link.
+
+    Numbers in an array are names of nodes: a graph that is read from a list of edges numbers its nodes anew.
+    """
+    file = Path(path).expanduser()
+    if file.suffix.lower() not in (".npy", ".npz"):
+        pairs = read_pairs(file, *scorer.names_by_number)
+        if pairs.shape[1] % count:
+            raise InputError(
+                f"{path}: {pairs.shape[1]} negatives cannot be shared out to {count} links evenly"
+            )
+        return pairs.T.reshape(count, -1, 2)
+    try:
+        content = np.load(file, allow_pickle=False)
+        ids = content[content.files[0]] if hasattr(content, "files") else content
+    except (OSError, ValueError, IndexError, EOFError, BadZipFile) as error:
+        raise InputError(f"{path} is no array of NumPy ({' '.join(str(error).split())[:100]})") from None
+    if ids.dtype.kind not in "iu" or ids.ndim != 3 or ids.shape[2] != 2:
+        raise InputError(f"{path}: expected integers [P, M, 2], found {ids.dtype} {list(ids.shape)}")
+    distinct, places = np.unique(ids, return_inverse=True)
+    nodes = find_nodes(scorer, [str(node) for node in distinct.tolist()])
+    return np.asarray(nodes[places].reshape(ids.shape))

@@ -24,6 +24,7 @@ from psgnn.scoring import HEURISTICS, pretrained, score_pairs
 from psgnn.scoring._weights import WEIGHTS
 from psgnn.tasks import LinkPrediction, PairClassification, Task, link_task
 from psgnn.tasks._metrics import evaluate
+from psgnn.tasks._per_node import metrics_per_node
 from psgnn.training._peers import PEERS, PairScores
 
 if TYPE_CHECKING:
@@ -132,7 +133,8 @@ def measure(
 ) -> dict[str, Any]:
     """Metrics of one method on one task.
 
-    ``test`` and ``val`` are what `evaluate` gives, ``seconds`` is the time for learning and scoring. A model adds
+    ``test`` and ``val`` are what `evaluate` gives; the test of a link task has metrics per node as well. ``seconds`` is
+    the time for learning and scoring. A model adds
     ``best_epoch``, ``epochs_run``, ``embedding`` (the test metrics of its embeddings alone, or None) and, where it has
     anchors, ``picking_seconds``: the time that it takes to choose them once; with ``trace`` also the ``history`` of
     training and the ``anchors`` of each graph. A ``scorer`` stands in for the method's own, unless that is a model.
@@ -158,10 +160,14 @@ def measure(
         return {**found, **_picking_time(run), "seconds": seconds}
     # In one call, because some rules prepare the whole graph before the first pair.
     pairs = np.concatenate([task.val.pairs, task.test.pairs], axis=1)
-    scores = (scorer or _scorer(method, task, seed))(pairs)
+    score = scorer or _scorer(method, task, seed)
+    scores = score(pairs)
     size = task.val.labels.size
     found = {"test": evaluate(task.test, scores[size:]), "val": evaluate(task.val, scores[:size])}
-    return {**found, "seconds": time.perf_counter() - start}
+    seconds = time.perf_counter() - start
+    if isinstance(task, LinkPrediction):
+        found["test"] |= metrics_per_node(task, score, seed)
+    return {**found, "seconds": seconds}
 
 
 def _picking_time(run: Run) -> dict[str, float]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import ExitStack
 from functools import cached_property
 from pathlib import Path
@@ -25,6 +25,7 @@ from psgnn.models._view import TensorView
 from psgnn.positions._view import features_of
 from psgnn.tasks import LabelledPairs, LinkPrediction, Task
 from psgnn.tasks._metrics import METRICS, auc_standard_error, evaluate
+from psgnn.tasks._per_node import metrics_per_node
 from psgnn.training import _runs as runs
 from psgnn.training._batches import USED_FOLDS, Batches, number_of_steps
 from psgnn.training._checkpoints import State, open_run, save_state
@@ -339,6 +340,17 @@ class _Trainer:
         scores = self.model.predict(self.view, choice, torch.from_numpy(split.pairs).to(self.device))
         return evaluate(split, scores.cpu().numpy(), tuple(metrics))
 
+    def _scores(self, choice: AnyAnchors | None) -> Callable[[IntArray], npt.NDArray[np.float32]]:
+        """A function that scores pairs ``[2, P]`` of the visible graph."""
+
+        @torch.no_grad()
+        def score(pairs: IntArray) -> npt.NDArray[np.float32]:
+            return np.asarray(
+                self.model.predict(self.view, choice, torch.from_numpy(pairs).to(self.device)).cpu()
+            )
+
+        return score
+
     @torch.no_grad()
     def _measure_embedding(self, choice: AnyAnchors | None) -> dict[str, float] | None:
         """How well the embeddings alone rank the test pairs, where scores rest on more."""
@@ -355,6 +367,8 @@ class _Trainer:
             self._measure(part_of(split, MOST_MEASURED_PAIRS, self.seed), state.best_choice)
             for split in (self.task.val, self.task.test)
         )
+        if isinstance(self.task, LinkPrediction):
+            test |= metrics_per_node(self.task, self._scores(state.best_choice), self.seed)
         embedding_test = self._measure_embedding(state.best_choice)
         names = [graph.names for graph in self.task.graphs]
         result = Run(

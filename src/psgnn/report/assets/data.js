@@ -46,5 +46,5 @@ const MARKS = ["●", "■", "◆", "▲", "✚", "✖", "⬟"];
 const groupColour = (group) => (group < 0 ? "#bbbbbb" : COLOURS[group % COLOURS.length]);
 const groupPlace = (group) => (group < 0 ? 0 : Math.floor(group / COLOURS.length) % SYMBOLS.length);
 
-const METRICS = { auc: "AUC", auc_pooled: "AUC, pooled", ap: "average precision", mrr: "MRR", "hits@20": "Hits@20" };
+const METRICS = { auc: "AUC", auc_pooled: "AUC, pooled", ap: "average precision", mrr: "MRR, pooled", "hits@20": "Hits@20, pooled" };
 const POSITIVE = { link: ["links", "non-links"], pair: ["same class", "different class"] };
