@@ -150,16 +150,15 @@ class SetDecoder(PairDecoder):
         of_channel += ["walks"] * (shape[2] - len(of_channel))
         of_trait = ["roles"] * positions.roles.shape[1]
         of_trait += ["features"] * (width - len(of_trait))
-        counts = positions.counts[positions.view.union.graph_of[us]]
+        count = int(positions.counts[positions.view.union.graph_of[us[0]]])
 
         @torch.no_grad()
-        def score(rows: IntArray, mixed: Sequence[Floats]) -> Floats:
-            statistics, seen, known = (torch.from_numpy(part).to(self.mean.device) for part in mixed)
+        def score(mixed: Sequence[Floats], rows: Sequence[IntArray]) -> Floats:
+            device = self.mean.device
+            statistics, seen, known = (torch.from_numpy(part).to(device) for part in mixed)
+            places = [torch.from_numpy(place).to(device) for place in rows]
             found = self.read(
-                statistics,
-                seen.reshape(-1, *shape),
-                known.reshape(-1, 2, 3 * width),
-                torch.from_numpy(counts[rows]),
+                statistics, seen.reshape(-1, *shape), known.reshape(-1, 2, 3 * width), places, count
             )
             return np.asarray(found.cpu().numpy())
 
@@ -169,19 +168,27 @@ class SetDecoder(PairDecoder):
         return Evidence(tables, [np.array(names, np.str_) for names in groups], score)
 
     def read(
-        self, statistics: torch.Tensor, channels: torch.Tensor, traits: torch.Tensor, counts: torch.Tensor
+        self,
+        statistics: torch.Tensor,
+        channels: torch.Tensor,
+        traits: torch.Tensor,
+        places: Sequence[torch.Tensor],
+        count: int,
     ) -> torch.Tensor:
         """Scores ``[P]`` of what is measured of pairs, which need not be their own: what explanations ask.
 
-        ``statistics [P, S]``; ``channels [P, 2, K, C]`` and ``traits [P, 2, F]`` of both nodes; ``counts [P]`` anchors.
+        ``statistics [*, S]``; ``channels [*, 2, K, C]`` and ``traits [*, 2, F]`` of both nodes; ``places``, of each of
+        the three, the rows ``[P]`` that belong together; ``count`` anchors.
         """
-        g = _standardised(statistics, self.mean, self.deviation)
+        g = _standardised(statistics, self.mean, self.deviation)[places[0]]
         parts = [g]
         if self.phi is not None:
-            parts += self._phi(channels[:, 0], channels[:, 1], counts, torch.arange(channels.size(2)))
+            counts = torch.full((channels.size(0),), count)
+            found = self._phi(channels[:, 0], channels[:, 1], counts, torch.arange(channels.size(2)))
+            parts += [part[places[1]] for part in found]
         if self.traits is not None:
             a, b = self.traits.encode(traits[:, 0]), self.traits.encode(traits[:, 1])
-            parts += [(a - b).abs(), a * b, a + b]
+            parts += [part[places[2]] for part in ((a - b).abs(), a * b, a + b)]
         seen = torch.cat(parts, dim=1)
         scores: torch.Tensor = self.linear(g) + torch.cat([mlp(seen) for mlp in self.mlps], dim=1)
         return scores.mean(dim=1)

@@ -160,11 +160,13 @@ def _coalitions(evidence: Evidence, groups: list[str]) -> np.ndarray:
     """The mean score over the references for every set of groups that take the pair's own values."""
     references = evidence.tables[0].shape[0] - 1
     masks = np.arange(2 ** len(groups))
-    rows = np.zeros(masks.size * references, np.int64)  # all are scored as the pair, in its graph
-    mixed = []
+    mixed, rows = [], []
     for table, names in zip(evidence.tables, evidence.groups, strict=True):
-        place = np.array([groups.index(name) for name in names.tolist()])
-        own = (masks[:, None] >> place & 1).astype(bool)  # [2^G, S]
+        bit = 1 << np.array([groups.index(name) for name in names.tolist()], np.int64)
+        # Sets that differ in groups of other tables alone share their rows of this one.
+        some, place = np.unique(masks & np.bitwise_or.reduce(bit, initial=0), return_inverse=True)
+        own = (some[:, None] & bit) > 0  # [D, S]
         mixed.append(np.where(own[:, None], table[0], table[None, 1:]).reshape(-1, table.shape[1]))
-    scores = evidence.score(rows, [np.ascontiguousarray(part) for part in mixed])
+        rows.append((place[:, None] * references + np.arange(references)).ravel())
+    scores = evidence.score([np.ascontiguousarray(part) for part in mixed], rows)
     return np.asarray(scores.reshape(masks.size, references).mean(axis=1), np.float64)

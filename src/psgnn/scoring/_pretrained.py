@@ -203,10 +203,10 @@ class PretrainedScorer(Questions):
         known = [pair_statistics(seat.positions, pairs) for seat in self.seats]
         groups = np.array(statistic_groups(self.weights.network.parts))
 
-        def score(rows: IntArray, mixed: Sequence[Floats]) -> Floats:
+        def score(mixed: Sequence[Floats], rows: Sequence[IntArray]) -> Floats:
             found = [
-                seat.score_statistics(part, pairs[:, rows])
-                for seat, part in zip(self.seats, mixed, strict=True)
+                seat.score_statistics(part[place], pairs[:, np.zeros_like(place)])
+                for seat, part, place in zip(self.seats, mixed, rows, strict=True)
             ]
             return np.asarray(np.mean(found, axis=0))
 

@@ -20,12 +20,13 @@ Similarity = Literal["dot", "distance"]
 class Evidence:
     """What the scores of pairs rest on: tables of numbers ``[P, S]`` and the kind of evidence of each column.
 
-    ``score(rows, tables)`` scores the pairs of these rows as if what is measured of them were the tables.
+    ``score(tables, rows)`` scores the first pair as if other things were measured of it: score i reads the row
+    ``rows[t][i]`` of table t. Rows that several scores share are read once.
     """
 
     tables: list[Floats]
     groups: list[npt.NDArray[np.str_]]
-    score: Callable[[IntArray, Sequence[Floats]], Floats]
+    score: Callable[[Sequence[Floats], Sequence[IntArray]], Floats]
 
 
 class Scorer(Protocol):

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from contextlib import nullcontext
 from itertools import pairwise
 
 import numpy as np
 import numpy.typing as npt
+from threadpoolctl import threadpool_limits
 
 from psgnn.console import Bar, progress
 from psgnn.distances._propagation import Floats
@@ -206,8 +208,13 @@ class Search:
         regression = HistGradientBoostingRegressor(max_iter=40, max_leaf_nodes=24, random_state=seed)
         # The order among the best is what matters, so errors there weigh more.
         rank = self.scores.argsort().argsort() / max(self.scores.size - 1, 1)
-        regression.fit(self._features(self.scored), self.scores, sample_weight=0.05 + rank**4)
-        order = np.argsort(-regression.predict(self.known), kind="stable")
+        features = self._features(self.scored)
+        # Threads that share a busy core wait for one another longer than they work.
+        with threadpool_limits(1, "openmp"):
+            regression.fit(features, self.scores, sample_weight=0.05 + rank**4)
+        with threadpool_limits(1, "openmp") if self.pool.size <= PART else nullcontext():
+            hopes = regression.predict(self.known)
+        order = np.argsort(-hopes, kind="stable")
         found, kept = np.sort(self.pool[order[:count]]), order[count : KEPT_PER_SCORED * self.budget]
         self.pool, self.known = self.pool[kept], self.known[kept]
         return found

@@ -31,7 +31,7 @@ from psgnn.scoring._questions import Questions
 from psgnn.scoring._scorer import Evidence, Similarity
 from psgnn.training import _runs as runs
 from psgnn.training._checks import check_anchors, check_tensors
-from psgnn.training._devices import fitting_threads
+from psgnn.training._devices import fitting_threads, one_thread
 from psgnn.training._folder import STATE, WEIGHTS, read_record
 
 MOST_GRAPHS = 10_000_000  # that a run could have been given
@@ -146,7 +146,16 @@ class Run(Questions):
         """What the scores of pairs ``[2, P]`` rest on, by kind, where the model reads positions pair by pair."""
         if self.similarity is not None:
             return None
-        return self.model.decoder.evidence(self.model.positions(self._seen, self.choice), pairs)
+        found = self.model.decoder.evidence(self.model.positions(self._seen, self.choice), pairs)
+        if found is None:
+            return None
+        read = found.score
+
+        def score(tables: Sequence[Floats], rows: Sequence[IntArray]) -> Floats:
+            with one_thread():  # the tables are small
+                return read(tables, rows)
+
+        return replace(found, score=score)
 
     @torch.no_grad()
     def score_embedded(self, h: Floats, pairs: IntArray) -> Floats:
