@@ -11,6 +11,7 @@ from psgnn.cli.arguments import (
     ColumnsOption,
     HeaderOption,
     Json,
+    NewAnchors,
     OtherGraph,
     PretrainedOption,
     Quiet,
@@ -32,6 +33,7 @@ def similar_command(
     node: Annotated[str, typer.Argument(metavar="NODE", help="The name of a node.")],
     top: Annotated[int, typer.Option("--top", metavar="N", min=1, help="How many nodes.")] = 10,
     graph: OtherGraph = None,
+    new_anchors: NewAnchors = False,
     pretrained: PretrainedOption = None,
     columns: ColumnsOption = None,
     header: HeaderOption = None,
@@ -49,7 +51,7 @@ def similar_command(
 
     set_verbosity(quiet=quiet or as_json, verbose=verbose)
     given: dict[str, Any] = {"root": root, "settings": settings, "columns": columns, "header": header}
-    scorer = load_run(run, graph, **given, pretrained=pretrained, strict=False)
+    scorer = load_run(run, graph, **given, pretrained=pretrained, strict=False, new_anchors=new_anchors)
     from psgnn.scoring import similar
 
     found = similar(scorer, node, top)
@@ -65,6 +67,7 @@ def explain_command(
     source: Annotated[str, typer.Argument(metavar="A", help="The name of a node.")],
     target: Annotated[str, typer.Argument(metavar="B", help="The name of another node.")],
     graph: OtherGraph = None,
+    new_anchors: NewAnchors = False,
     pretrained: PretrainedOption = None,
     strict: Strict = False,
     columns: ColumnsOption = None,
@@ -84,7 +87,7 @@ def explain_command(
 
     set_verbosity(quiet=quiet or as_json, verbose=verbose)
     given: dict[str, Any] = {"root": root, "settings": settings, "columns": columns, "header": header}
-    scorer = load_run(run, graph, **given, pretrained=pretrained, strict=strict)
+    scorer = load_run(run, graph, **given, pretrained=pretrained, strict=strict, new_anchors=new_anchors)
     from psgnn.scoring import explain
 
     found = explain(scorer, source, target, seed=seed)
@@ -138,6 +141,7 @@ def evaluate_command(
         ),
     ] = None,
     graph: OtherGraph = None,
+    new_anchors: NewAnchors = False,
     pretrained: PretrainedOption = None,
     strict: Strict = False,
     columns: ColumnsOption = None,
@@ -165,7 +169,8 @@ def evaluate_command(
     if negative_links is not None:
         check_file(negative_links.expanduser())
     given: dict[str, Any] = {"root": root, "settings": settings, "columns": columns, "header": header}
-    scorer = load_run(run, graph, **given, header_of=links, pretrained=pretrained, strict=strict)
+    given |= {"pretrained": pretrained, "strict": strict, "new_anchors": new_anchors}
+    scorer = load_run(run, graph, **given, header_of=links)
     from psgnn.graph._read import header_for, read_pairs
     from psgnn.scoring import evaluate_against, evaluate_links
     from psgnn.scoring._evaluate import read_negatives

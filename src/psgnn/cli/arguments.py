@@ -47,8 +47,12 @@ OtherGraph = Annotated[
     typer.Option(
         "--graph",
         metavar="GRAPH|DATASET",
-        help="Use the run's model on this graph, with anchors picked there.",
+        help="Use the run on this graph: in the same coordinates, if it has nodes of the same names.",
     ),
+]
+NewAnchors = Annotated[
+    bool,
+    typer.Option("--new-anchors", help="With --graph: pick new anchors and axes there, even if names agree."),
 ]
 Labels = Annotated[Path | None, typer.Option("--labels", help="File of node,label lines (pair tasks).")]
 Settings = Annotated[
@@ -158,6 +162,7 @@ def load_run(
     strict: bool,
     anchor_file: Path | None = None,
     header_of: Path | None = None,
+    new_anchors: bool = False,
 ) -> Run | PretrainedScorer:
     """A run, on its graphs or on those of another name; or pretrained weights on a graph.
 
@@ -166,6 +171,8 @@ def load_run(
     check_source(source, runs=True)
     if other is not None:
         check_source(other)
+    elif new_anchors:
+        raise InputError("--new-anchors goes with --graph GRAPH; without it a run has its own anchors")
     if Path(source).is_dir():
         if pretrained is not None or strict:
             raise InputError(f"--pretrained and --strict go with a graph; {source} is the folder of a run")
@@ -180,7 +187,8 @@ def load_run(
         result = load(source)
         if other is None:
             return result
-        return result.on(load_graphs(other, root, settings, columns=columns, header=header))
+        graphs = load_graphs(other, root, settings, columns=columns, header=header)
+        return result.on(graphs, new_anchors=new_anchors)
     if other is not None:
         raise InputError(f"--graph goes with a run; {source} is a graph itself")
     from psgnn.scoring import pretrained as weights_of

@@ -14,6 +14,7 @@ from psgnn.cli.arguments import (
     HeaderOption,
     Json,
     Memory,
+    NewAnchors,
     OtherGraph,
     PretrainedOption,
     Quiet,
@@ -31,6 +32,7 @@ def embed_command(
     run: RunArgument,
     out: Annotated[Path, typer.Option("--out", "-o", help="Write the embeddings (.parquet .csv .tsv .npz).")],
     graph: OtherGraph = None,
+    new_anchors: NewAnchors = False,
     pretrained: PretrainedOption = None,
     strict: Strict = False,
     anchor_file: AnchorFile = None,
@@ -48,6 +50,9 @@ def embed_command(
 
     Parquet has the columns node and embedding (a fixed-size list of float32), CSV node and d0, d1, ..., NPZ the arrays
     names and embeddings [N, d].
+
+    With --graph, a later version of the run's graph gets vectors in the same coordinates. Added, gone and moved nodes
+    are listed; --json has all their names.
 
     For a graph instead of a run, the weights that come with psgnn are used, without any training.
 
@@ -74,15 +79,20 @@ def embed_command(
         pretrained=pretrained,
         strict=strict,
         anchor_file=anchor_file,
+        new_anchors=new_anchors,
     )
     from psgnn.graph._exports import write_embeddings
 
     embeddings = result.embed(show_progress=not quiet)
     write_embeddings(out, result.names_by_number, embeddings, force=force)
     nodes, dimensions = embeddings.shape
+    changes = getattr(result, "changes", None)
     if as_json:
         sizes = {"graphs": len(result.node_names), "nodes": nodes, "dimensions": dimensions}
-        print_json({"run": str(run), "graph": graph, "out": str(out), **sizes})
+        about = {"run": str(run), "graph": graph, "out": str(out), **sizes}
+        print_json(about if graph is None else {**about, "changes": changes and changes.to_dict()})
         return
     flush_notes()
     say(f"{nodes} nodes, {dimensions} numbers each, are in {out}")
+    for line in changes.lines() if changes else []:
+        say(line)

@@ -14,6 +14,7 @@ from psgnn.cli.arguments import (
     HeaderOption,
     Json,
     Memory,
+    NewAnchors,
     OtherGraph,
     PretrainedOption,
     Quiet,
@@ -69,6 +70,7 @@ def predict_command(
         Path | None, typer.Option("--out", "-o", help="Write the pairs (.csv .tsv .parquet .npz).")
     ] = None,
     graph: OtherGraph = None,
+    new_anchors: NewAnchors = False,
     pretrained: PretrainedOption = None,
     strict: Strict = False,
     columns: ColumnsOption = None,
@@ -124,6 +126,7 @@ def predict_command(
         header_of=pairs,
         pretrained=pretrained,
         strict=strict,
+        new_anchors=new_anchors,
     )
     import polars
 

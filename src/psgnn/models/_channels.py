@@ -10,6 +10,7 @@ from psgnn.models._anchor_sets import AnchorSet, channels_of
 from psgnn.models._interfaces import Encoder
 from psgnn.models._traits import TraitEncoder
 from psgnn.models._view import TensorView
+from psgnn.positions._frame import aligned_rows
 from psgnn.positions._measure import HEATS, Parts, Positions
 
 NUMBERS_AN_ANCHOR = 8
@@ -94,6 +95,10 @@ def _shares(positions: Positions, nodes: torch.Tensor, anchors: torch.Tensor) ->
 
 def _places(positions: Positions, nodes: torch.Tensor) -> list[torch.Tensor]:
     """Unit vectors along the smoothed spectral rows of the nodes, one ``[n, r]`` for each time of heat."""
+    if positions.view.frame is not None:
+        return [
+            torch.from_numpy(rows).to(nodes.device) for rows in aligned_rows(positions, nodes.cpu().numpy())
+        ]
     rows = torch.from_numpy(positions.basis)[nodes.cpu()].to(nodes.device)
     values = positions.values[positions.view.union.graph_of[nodes.cpu().numpy()]]
     found = []

@@ -87,12 +87,13 @@ class NamedPicker(Picker):
 class RandomSets(Picker):
     """P-GNN's anchors: of each size N / 2, N / 4, ... as many random sets as there are sizes, log^2 N in all.
 
-    In training they are drawn anew in every step; in evaluation the seed fixes them.
+    In training they are drawn anew in every step; in evaluation the seed fixes them. With ``levels``, every graph has
+    sets of that many sizes, whatever its own size.
     """
 
-    def __init__(self, seed: int = 0) -> None:
+    def __init__(self, seed: int = 0, levels: int | None = None) -> None:
         super().__init__()
-        self.seed = seed
+        self.seed, self.levels = seed, levels
 
     def forward(
         self, view: TensorView, generator: torch.Generator | None = None, exploration: float = 0.0
@@ -101,6 +102,8 @@ class RandomSets(Picker):
         seed = int(torch.randint(2**31, (1,), generator=generator)) if self.training else self.seed
         rng = np.random.default_rng([seed, 1 + self.training])
         levels = np.maximum(np.log2(view.union.sizes).astype(np.int64), 1)
+        if self.levels is not None:
+            levels = np.full_like(levels, self.levels)
         lanes: list[list[IntArray]] = [[] for _ in range(int(levels.max()) ** 2)]
         weight = torch.zeros(view.union.num_graphs, len(lanes))
         for g, (size, count) in enumerate(zip(view.union.sizes, levels, strict=True)):

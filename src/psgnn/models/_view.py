@@ -64,7 +64,9 @@ class TensorView(View):
 
     def without(self, union: GraphBatch) -> TensorView:
         """The same features over other edges of the same nodes: the graph of a training fold."""
-        return TensorView(union, self.x, self.team)
+        view = TensorView(union, self.x, self.team)
+        view.frame = None if self.frame is None else self.frame.over(union)
+        return view
 
     def only(self, graphs: IntArray, nodes: npt.NDArray[np.bool_]) -> TensorView:
         """Some of the graphs alone, with the features of their nodes, a mask ``[N]``."""

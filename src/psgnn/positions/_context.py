@@ -29,6 +29,7 @@ SHAPE = (
 LEAST_HIDDEN, MOST_HIDDEN = 20, 2000
 UNLINKED_A_LINK = 3
 LESSON_LINKS, MOST_LESSONS = 2000, 5
+REHEARSAL_SEED = 100  # of the links that are hidden for it; lessons have the seeds 0 to 5
 USE = 3  # of weights that do not change, on a graph; it is in the identity of recorded runs
 BINS = 16
 LARGEST_RATIO = 4.0
@@ -147,8 +148,10 @@ def hide_links(positions: Positions, seed: int) -> tuple[Positions, IntArray, In
     """What is measured without some random links, these links, and random pairs that are none."""
     view, count = positions.view, number_hidden(positions)
     rest, links, unlinked, shared = view.alike(("hidden", seed), partial(_hidden, view, count, seed))
-    seen = positions_of(View(rest, view.features, shared), positions.nodes, positions.parts)
-    return seen, links, unlinked
+    part = View(rest, view.features, shared)
+    if view.frame is not None:
+        part.frame = view.frame.over(rest)
+    return positions_of(part, positions.nodes, positions.parts), links, unlinked
 
 
 def _hidden(
@@ -180,6 +183,14 @@ def without_links(union: GraphBatch, count: int, seed: int) -> tuple[GraphBatch,
     """The graphs without so many random links, and these links ``[2, count]``."""
     hidden = _some_links(union, count, np.random.default_rng(seed))
     return _without(union, hidden), union.adjacency.edges()[:, hidden]
+
+
+def rehearsal_links(union: GraphBatch) -> tuple[GraphBatch, IntArray] | None:
+    """The graphs without a twentieth of their links (`MOST_HIDDEN` at most), and these links; None if they are few."""
+    known = union.adjacency.num_edges
+    if known < 10 * LEAST_HIDDEN:
+        return None
+    return without_links(union, min(max(known // 20, LEAST_HIDDEN), MOST_HIDDEN), REHEARSAL_SEED)
 
 
 def _ratios(links: Floats, others: Floats) -> Ratios:

@@ -23,6 +23,7 @@ DIFFUSION_STEPS = (2, 4)
 HEATS = (1.0, 4.0, 16.0)  # times of heat at which embeddings see the spectral basis
 FARTHEST_FROM_MEAN = 6.0  # standard deviations, beyond which networks see a measured number cut off
 FLOOR = 1e-6  # the smallest probability that is told apart from none
+LEAST_DEVIATION = 1e-4  # of a channel that does not vary
 BLOCK = 2**19  # bytes of channels
 
 Column = Callable[[slice], npt.NDArray[Any]]  # some rows of a channel, [n, K]
@@ -54,7 +55,8 @@ class Positions:
 
     ``channels [N, K, C]`` from node to anchor, zero-mean and unit-variance in every graph, zero for padding; ``counts
     [G]`` how many of the K are anchors; ``hops`` int16 ``[N, K]``; ``basis [N, r]`` and ``values [G, r]`` of the
-    anchor-spectral basis; ``roles [N, 10]``. A part that is left out has no columns.
+    anchor-spectral basis; ``roles [N, 10]``. A part that is left out has no columns. ``mean`` and ``deviation [G, C]``
+    are the scales of the channels. A view that keeps the coordinates of another graph has the scales of that one.
     """
 
     view: View
@@ -66,6 +68,13 @@ class Positions:
     basis: Floats
     values: Floats
     roles: Floats
+    mean: Floats
+    deviation: Floats
+
+    @property
+    def farthest(self) -> npt.NDArray[np.int16]:
+        """The most hops from a node to an anchor of its graph, ``[G]``."""
+        return np.asarray(np.maximum.reduceat(self.hops.max(axis=1), self.view.union.ptr[:-1]))
 
     @cached_property
     def traits(self) -> Floats:
@@ -92,18 +101,20 @@ def positions_of(view: View, nodes: IntArray, parts: Parts) -> Positions:
     return found
 
 
-def measure_channels(view: View, nodes: IntArray, parts: Parts) -> tuple[npt.NDArray[np.int16], Floats]:
+def measure_channels(
+    view: View, nodes: IntArray, parts: Parts, farthest: npt.NDArray[np.int16] | None = None
+) -> tuple[npt.NDArray[np.int16], Floats]:
     """Hops ``[N, K]`` and the channels ``[N, K, C]`` as they are measured, in their own units.
 
-    ``nodes [G, K]`` are the anchors of every graph, padded with -1.
+    ``nodes [G, K]`` are the anchors of every graph, padded with -1. Unreachable is one hop more than ``farthest [G]``,
+    by default the most hops of each graph.
     """
     union, oracle = view.union, view.oracle
     hops = keep_columns(oracle.hops(nodes))
     channels: Floats = empty_columns((*hops.shape, len(parts.channels)), np.float32)
     columns: list[Column] = []
     if parts.hops:
-        # Unreachable is one farther than anything that can be reached.
-        far = 1 + np.maximum.reduceat(hops.max(axis=1), union.ptr[:-1])
+        far = 1 + (np.maximum.reduceat(hops.max(axis=1), union.ptr[:-1]) if farthest is None else farthest)
         columns = [
             lambda rows: np.where(hops[rows] >= 0, 1 / (1 + np.maximum(hops[rows], 0)), 0),
             lambda rows: np.where(hops[rows] >= 0, hops[rows], far[union.graph_of[rows], None]),
@@ -150,28 +161,40 @@ def _flows(oracle: DistanceOracle, nodes: IntArray, parts: Parts) -> Iterator[li
 def _measure(view: View, nodes: IntArray, parts: Parts) -> Positions:
     union = view.union
     counts = (nodes >= 0).sum(axis=1)
+    kept: Positions | None = None if view.frame is None else view.frame.positions(parts)
 
     def columns() -> dict[str, npt.NDArray[Any]]:
-        hops, channels = measure_channels(view, nodes, parts)
-        _standardise(channels, counts, union)
+        hops, channels = measure_channels(view, nodes, parts, None if kept is None else kept.farthest)
+        scales = None
+        if kept is not None:  # a channel that did not vary has no scale to keep
+            scales = kept.mean, np.where(kept.deviation > 2 * LEAST_DEVIATION, kept.deviation, np.float32(1))
+        mean, deviation = _standardise(channels, counts, union, scales)
         nothing = np.zeros((union.num_nodes, 0), np.float32)
         basis, values = anchor_basis(union, nodes) if parts.spectral else (nothing, nothing[:0])
+        roles = view.alike("roles", lambda: roles_of(union)) if parts.roles else nothing
+        if kept is not None and parts.roles:
+            roles = view.frame.keep_component_sizes(roles)
         return {
-            "hops": hops, "channels": channels, "basis": keep_columns(basis), "values": values,
-            "roles": view.alike("roles", lambda: roles_of(union)) if parts.roles else nothing,
+            "hops": hops, "channels": channels, "basis": keep_columns(basis), "values": values, "roles": roles,
+            "mean": mean, "deviation": deviation,
         }  # fmt: skip
 
     return Positions(view=view, parts=parts, nodes=nodes, counts=counts, **view.once(columns))
 
 
-def _standardise(channels: Floats, counts: IntArray, union: GraphBatch) -> None:
-    """Zero mean and unit variance of every channel in every graph, in place; padding becomes zero."""
+def _standardise(
+    channels: Floats, counts: IntArray, union: GraphBatch, scales: tuple[Floats, Floats] | None
+) -> tuple[Floats, Floats]:
+    """Make every channel zero-mean and unit-variance in every graph, in place; padding becomes zero.
+
+    Returns the mean and the deviation of every channel, ``[G, C]`` each. If these are given, they are used.
+    """
     places = np.arange(channels.shape[1])
     padded = bool((counts < places.size).any())
     entries = (counts * union.sizes)[:, None]
     sums = np.empty((channels.shape[0], channels.shape[2]))
-    mean = np.zeros((union.num_graphs, channels.shape[2]), np.float32)
-    for power in (1, 2):  # first the mean, then the variance of what is left
+    mean = np.zeros((union.num_graphs, channels.shape[2]), np.float32) if scales is None else scales[0]
+    for power in (1, 2) if scales is None else (2,):  # first the mean, then the variance of what is left
         for rows in _blocks(channels):
             block, graph = channels[rows], union.graph_of[rows]
             if power == 2:
@@ -182,9 +205,10 @@ def _standardise(channels: Floats, counts: IntArray, union: GraphBatch) -> None:
         moment = (np.add.reduceat(sums, union.ptr[:-1]) / entries).astype(np.float32)
         if power == 1:
             mean = moment
-    deviation = np.sqrt(moment + np.float32(1e-8))
+    deviation = np.sqrt(moment + np.float32(LEAST_DEVIATION**2)) if scales is None else scales[1]
     for rows in _blocks(channels):
         channels[rows] /= deviation[union.graph_of[rows], None]
+    return mean, deviation
 
 
 def _blocks(channels: Floats) -> list[slice]:

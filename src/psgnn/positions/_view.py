@@ -36,10 +36,12 @@ class View:
         self.positions: tuple[Any, Any] | None = None  # kept by psgnn.positions._measure
         self.context: tuple[Any, Any] | None = None  # kept by psgnn.positions._context
         self.picked: dict[Any, Any] = {}  # kept by psgnn.models._pickers
+        self.frame: Any = None  # psgnn.positions._frame.Frame: whose coordinates are kept
+        self.turns: tuple[Any, Any] | None = None  # kept by psgnn.positions._frame
 
     def forget(self) -> None:
         """Drop what was measured. It refers to the view, so without this memory is freed when Python comes to it."""
-        self.structure = self.positions = self.context = None
+        self.structure = self.positions = self.context = self.turns = None
         self.picked = {}
 
     def alike(self, key: Any, make: Callable[[], Found]) -> Found:

@@ -8,6 +8,7 @@ if TYPE_CHECKING:
     from psgnn.distances._pairs import hops_between
     from psgnn.scoring._answers import answer, predict, similar
     from psgnn.scoring._calibration import Calibration, calibrate
+    from psgnn.scoring._changes import Changes
     from psgnn.scoring._evaluate import evaluate_against, evaluate_links
     from psgnn.scoring._every_node import partners_of_all
     from psgnn.scoring._explain import explain
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 
 _MODULE_OF = {
     "Calibration": "psgnn.scoring._calibration",
+    "Changes": "psgnn.scoring._changes",
     "HEURISTICS": "psgnn.scoring._rules",
     "Pretrained": "psgnn.scoring._pretrained",
     "PretrainedScorer": "psgnn.scoring._pretrained",
@@ -39,6 +41,7 @@ _MODULE_OF = {
 __all__ = [
     "HEURISTICS",
     "Calibration",
+    "Changes",
     "Pretrained",
     "PretrainedScorer",
     "Scorer",

@@ -17,7 +17,7 @@ from psgnn.console import html_line, html_table, progress, shortened
 from psgnn.distances._propagation import Floats
 from psgnn.errors import InputError
 from psgnn.graph._graph import Graph, GraphBatch, IntArray, as_graph
-from psgnn.positions._context import LEAST_HIDDEN, MOST_HIDDEN, SHAPE, context_of, lessons_of, without_links
+from psgnn.positions._context import SHAPE, context_of, lessons_of, rehearsal_links
 from psgnn.positions._measure import positions_of
 from psgnn.positions._statistics import pair_statistics, statistic_groups
 from psgnn.positions._view import View
@@ -32,7 +32,6 @@ log = logging.getLogger(__name__)
 MOST_SETS, SETS_OF_NODES = 3, 60_000
 SLACK = 0.05  # of a range, that a graph may lie outside of it without a warning
 ONE_THREAD_NODES = 10_000
-REHEARSAL_SEED = 100  # of the links that are hidden for it; lessons have the seeds 0 to 5
 PAIR_BLOCK, NODE_BLOCK = 2**12, 2**11  # whose rows are in memory at once
 
 
@@ -158,10 +157,10 @@ class PretrainedScorer(Questions):
 
     def rehearsal(self) -> tuple[PretrainedScorer, IntArray] | None:
         """The same weights on the graphs without a twentieth of their links (2000 at most), and these links."""
-        count = min(max(self.batch.adjacency.num_edges // 20, LEAST_HIDDEN), MOST_HIDDEN)
-        if self.task != "link" or self.batch.adjacency.num_edges < 10 * LEAST_HIDDEN:
+        hidden = rehearsal_links(self.batch) if self.task == "link" else None
+        if hidden is None:
             return None
-        rest, links = without_links(self.batch, count, REHEARSAL_SEED)
+        rest, links = hidden
         again = self.weights.on_union(
             rest, self.node_names, strict=self.strict, sets=len(self.seats), anchors=self.own_anchors
         )

@@ -25,7 +25,9 @@ from psgnn.models._channels import NODE_BLOCK
 from psgnn.models._config import ModelConfig
 from psgnn.models._models import PAIR_BLOCK, PositionModel, model_of
 from psgnn.models._view import TensorView, view_of
-from psgnn.positions._context import LEAST_HIDDEN
+from psgnn.positions._context import LEAST_HIDDEN, rehearsal_links
+from psgnn.positions._frame import Frame
+from psgnn.scoring._changes import Changes, Kept
 from psgnn.scoring._names import node_ids, pair_ids
 from psgnn.scoring._questions import Questions
 from psgnn.scoring._scorer import Evidence, Similarity
@@ -33,6 +35,7 @@ from psgnn.training import _runs as runs
 from psgnn.training._checks import check_anchors, check_tensors
 from psgnn.training._devices import fitting_threads, one_thread
 from psgnn.training._folder import STATE, WEIGHTS, read_record
+from psgnn.training._kept import keep_anchors
 
 MOST_GRAPHS = 10_000_000  # that a run could have been given
 # Of a record, what is true of the training graphs alone.
@@ -59,7 +62,7 @@ class Run(Questions):
     graph's anchors (sets of them for P-GNN); ``embedding_test`` the test metrics of the embeddings' own distance, where
     pairs are scored by more than that; ``view`` the graphs as training saw them; ``hidden`` the held-out
     links ``[2, H]``; ``numbers`` those of the graphs among all that were given, where some could not be split and are
-    not here, else nothing.
+    not here, else nothing; ``origin`` the run on its own graphs, if it is on others (`on`).
 
     It is a `psgnn.scoring.Scorer` on the whole graph: predictions see every known link, the held-out ones too. The
     metrics belong to `evaluation_scorer`, which does not see them.
@@ -76,6 +79,13 @@ class Run(Questions):
     embedding_test: dict[str, float] | None = None
     hidden: IntArray = field(default_factory=lambda: np.zeros((2, 0), np.int64))
     numbers: tuple[int, ...] = ()
+    origin: Run | None = None
+    kept: Kept | None = None
+
+    @cached_property
+    def changes(self) -> Changes | None:
+        """How the graphs differ from those of the run, where `on` kept its coordinates; else None."""
+        return None if self.kept is None else self.kept.changes(self)
 
     @property
     def names_by_number(self) -> list[list[str]]:
@@ -112,7 +122,10 @@ class Run(Questions):
         return replace(self, hidden=np.zeros((2, 0), np.int64))
 
     def rehearsal(self) -> tuple[Run, IntArray] | None:
-        """A scorer that does not see the held-out links, and these links ``[2, H]``."""
+        """A scorer that does not see the held-out links (elsewhere: some of the links), and these ``[2, H]``."""
+        if self.task == "link" and self.origin is not None:
+            hidden = rehearsal_links(self.batch)
+            return None if hidden is None else (replace(self, view=self.view.without(hidden[0])), hidden[1])
         if self.task != "link" or self.hidden.shape[1] < LEAST_HIDDEN:
             return None
         return self.evaluation_scorer(), self.hidden
@@ -193,13 +206,21 @@ class Run(Questions):
         self.model.eval()
         return self.model.pick(view)
 
-    def on(self, graphs: Sequence[Graph]) -> Run:
-        """The trained model on other graphs, with anchors that it picks there.
+    def on(self, graphs: Graph | Sequence[Graph], *, new_anchors: bool = False) -> Run:
+        """The trained model on other graphs: in the same coordinates, if they are later versions of its own.
+
+        A later version has nodes of the same names and some of the links. Anchors are found by name, and scales and
+        axes are those of the run's graph. So nodes far from any change keep their vectors, and vectors of new nodes can
+        be compared with them. An anchor that is gone is replaced by its nearest neighbour. `changes` lists added, gone
+        and moved nodes. On any other graph, and with `new_anchors`, the model picks new anchors. The width of a vector
+        is always the same.
 
         It was not tested there: ``val``, ``test`` and ``history`` are empty, ``embedding_test`` is None, and the record
         keeps what describes the model and its training alone.
         """
-        known = [as_graph(graph, f"graph {place}") for place, graph in enumerate(graphs)]
+        listed = list(graphs) if isinstance(graphs, (list, tuple)) else [graphs]
+        known = [as_graph(graph, f"graph {place}") for place, graph in enumerate(listed)]
+        origin = self.origin or self
         seen = view_of(known)
         view = TensorView(seen.union, seen.x.to(self.view.x.device))
         if view.x.size(1) != self.view.x.size(1):
@@ -207,9 +228,12 @@ class Run(Questions):
                 f"the model was trained on {self.view.x.size(1)} features, the graphs have {view.x.size(1)}"
             )
         names, nothing = [graph.names for graph in known], np.zeros((2, 0), np.int64)
-        self.model.find_anchors(names)
+        self.model.eval()
+        choice, kept = keep_anchors(origin, view, names, new_anchors=new_anchors)
+        if kept is not None and isinstance(origin.choice, AnchorSet) and self.embeds_some:
+            view.frame = Frame(origin._seen, origin.choice.nodes.cpu().numpy(), kept.match)
         return replace(
-            self, view=view, choice=self.pick(view), node_names=names, hidden=nothing, numbers=(),
+            self, view=view, choice=choice, node_names=names, hidden=nothing, numbers=(), origin=origin, kept=kept,
             val=Unmeasured(), test=Unmeasured(), embedding_test=None, history=[],
             record={key: value for key, value in self.record.items() if key not in OF_GRAPHS},
         )  # fmt: skip
