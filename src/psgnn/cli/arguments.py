@@ -215,6 +215,8 @@ def load_graphs(
     labels: Path | None = None,
     columns: str | None = None,
     header: bool | None = None,
+    weight: str | None = None,
+    weight_is: str | None = None,
 ) -> list[Graph]:
     """The graphs behind a name: those of a dataset, or the one in a file."""
     from psgnn.datasets import is_dataset, load_dataset
@@ -232,12 +234,15 @@ def load_graphs(
             raise InputError(f"--columns goes with a graph file; {source} is a dataset")
         if header is not None:
             raise InputError(f"--header and --no-header go with a graph file; {source} is a dataset")
+        if weight is not None or weight_is is not None:
+            raise InputError(f"--weight goes with a graph file; {source} is a dataset")
         return load_dataset(source, root, **options)
     if options:
         raise InputError(f"--set goes with a dataset; '{source}' is not one")
     from psgnn.graph._read import header_for, read_graph, read_labels
 
-    found = read_graph(source, None if columns is None else two_columns(columns), header)
+    pair = None if columns is None else two_columns(columns)
+    found = read_graph(source, pair, header, weight=weight, weight_is=weight_is)
     return [
         found
         if labels is None

@@ -73,7 +73,17 @@ def distances_command(
         typer.Option("--pairs", metavar="FILE", help="Named pairs instead of anchors: two names per line."),
     ] = None,
     cutoff: Annotated[
-        int | None, typer.Option("--cutoff", min=1, help="Farther than this counts as unreachable, in hops.")
+        float | None, typer.Option("--cutoff", min=0, help="Farther than this counts as unreachable.")
+    ] = None,
+    weight: Annotated[
+        str | None,
+        typer.Option("--weight", metavar="COLUMN", help="The column of weights: its name, or its number."),
+    ] = None,
+    weight_is: Annotated[
+        str | None,
+        typer.Option(
+            "--weight-is", metavar="length", help="What the weights are. Distances are sums of lengths."
+        ),
     ] = None,
     engine: Annotated[str, typer.Option("--engine", metavar="numba|spark", help="What computes.")] = "numba",
     master: Annotated[
@@ -95,7 +105,7 @@ def distances_command(
     quiet: Quiet = False,
     verbose: Verbose = False,
 ) -> None:
-    """Measure exact distances, in hops: to anchors, to named sets, or between named pairs.
+    """Measure exact distances, in hops or lengths: to anchors, to named sets, or between named pairs.
 
     Anchors: a row per node and a column to_NAME per anchor, -1 where there is no path.
 
@@ -105,6 +115,8 @@ def distances_command(
 
     Example: psgnn distances communities --anchors 8 --out hops.parquet
 
+    In kilometres: psgnn distances roads.csv --weight km --weight-is length --pairs trips.csv
+
     Near a set: psgnn distances my-edges.csv --sets my-sets.csv --out near.csv
     """
     from psgnn.console import flush_notes, print_json, set_verbosity
@@ -113,6 +125,12 @@ def distances_command(
     set_verbosity(quiet=quiet or as_json, verbose=verbose)
     if engine not in ENGINES:
         raise unknown_name("engine", engine, ENGINES)
+    if cutoff is not None and weight is None:
+        if cutoff < 1 or cutoff != int(cutoff):
+            raise InputError(
+                f"--cutoff takes whole hops from 1 on, found {cutoff:g}; lengths go with --weight"
+            )
+        cutoff = int(cutoff)
     files = {"--anchor-file": anchor_file, "--sets": sets, "--pairs": pairs}
     given = {option: path.expanduser() for option, path in files.items() if path is not None}
     if len(given) > 1:
@@ -124,9 +142,11 @@ def distances_command(
             raise InputError(f"{next(iter(given))} goes with --engine numba; Spark measures hops to anchors")
         if sets is not None and cutoff is not None:
             raise InputError("--cutoff goes with anchors and pairs; distances to sets have none")
+        if sets is not None and weight is not None:
+            raise InputError("--weight goes with anchors and pairs; distances to sets are hops")
         if out is not None:
             check_output(out, force=force)
-        found = _one(load_graphs(graph, root, settings, columns=columns, header=header))
+        found = _one(load_graphs(graph, root, settings, None, columns, header, weight, weight_is))
         output = Output(graph, out, force, as_json)
         if pairs is not None:
             answer_pairs(found, pairs, output, cutoff=cutoff)
@@ -144,6 +164,8 @@ def distances_command(
             raise InputError("--set and --data go with a dataset; Spark reads a Parquet edge list")
         if header is not None:
             raise InputError("--header and --no-header go with text files; Spark reads a Parquet edge list")
+        if weight is not None or weight_is is not None:
+            raise InputError("--weight goes with --engine numba; Spark measures hops")
         about |= _by_spark(
             graph, asked, master=master, options=spark, columns=columns, show_progress=not quiet
         )
@@ -151,13 +173,14 @@ def distances_command(
         if master or spark:
             raise InputError("--master and --spark go with --engine spark")
         check_output(out, force=force)
-        data = load_graphs(graph, root, settings, columns=columns, header=header)
+        data = load_graphs(graph, root, settings, None, columns, header, weight, weight_is)
         about |= _here(data, asked)
     if as_json:
         print_json(about)
         return
     flush_notes()
-    say(f"hops of {about['nodes']} nodes to {about['anchors']} anchors are in {out}")
+    what = "hops" if weight is None else "lengths of the shortest paths"
+    say(f"{what} of {about['nodes']} nodes to {about['anchors']} anchors are in {out}")
 
 
 def _one(graphs: list[Graph]) -> Graph:
@@ -174,9 +197,14 @@ class _Asked:
     anchors: str
     method: str
     named: Path | None
-    cutoff: int | None
+    cutoff: float | None
     seed: int
     force: bool
+
+    @property
+    def whole_cutoff(self) -> int | None:
+        """The cutoff in hops."""
+        return None if self.cutoff is None else int(self.cutoff)
 
 
 def _here(graphs: list[Graph], asked: _Asked) -> dict[str, int]:
@@ -191,8 +219,8 @@ def _here(graphs: list[Graph], asked: _Asked) -> dict[str, int]:
         chosen = select_anchors(graph, asked.method, parse_anchors(asked.anchors), asked.seed)
     else:
         chosen = node_ids(read_names(asked.named, names), names)
-    hops = shortest_distances(graph, chosen, cutoff=asked.cutoff)
-    table = {"node": names} | {f"to_{names[a]}": hops[:, j] for j, a in enumerate(chosen.tolist())}
+    far = shortest_distances(graph, chosen, cutoff=asked.cutoff, lengths=graph.lengths)
+    table = {"node": names} | {f"to_{names[a]}": far[:, j] for j, a in enumerate(chosen.tolist())}
     write_table(asked.out, table, force=asked.force)
     return {"nodes": len(names), "anchors": int(chosen.size)}
 
@@ -230,7 +258,7 @@ def _by_spark(
             chosen = _of_kind(read_names(asked.named), dict(links.dtypes)["a"])
         with Bar("levels", 0, show=show_progress) as bar:
             levels = hop_columns(
-                spark, links, chosen, out, cutoff=asked.cutoff, force=asked.force,
+                spark, links, chosen, out, cutoff=asked.whole_cutoff, force=asked.force,
                 progress=lambda level, reached: bar.update(level, f"level {level} reached {reached} nodes"),
             )  # fmt: skip
     finally:

@@ -76,7 +76,7 @@ def answer_sets(
         _note_more(others.height, "nodes; --out FILE writes them all")
 
 
-def answer_pairs(graph: Graph, pairs: Path, output: Output, *, cutoff: int | None) -> None:
+def answer_pairs(graph: Graph, pairs: Path, output: Output, *, cutoff: float | None) -> None:
     """Distances between the two nodes of each pair in a file."""
     from psgnn.distances import pair_distances
 

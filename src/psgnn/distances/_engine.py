@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any, cast, overload
+from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
 
-from psgnn.distances._lengths import Lengths, LengthSearch, check_lengths
+from psgnn.distances._lengths import LengthSearch, check_lengths
 from psgnn.errors import InputError, check_integer
 from psgnn.graph._graph import Adjacency, Graph, IntArray, as_graph, to_numpy
 from psgnn.kernels._bfs import (
@@ -32,28 +32,6 @@ _NO_SUMS: npt.NDArray[np.float64] = np.empty((0, 0))
 _NO_HOPS: Hops = np.empty((0, 0), np.int16)
 
 
-@overload
-def shortest_distances(
-    graph: Graph | npt.ArrayLike,
-    sources: npt.ArrayLike | None = None,
-    *,
-    num_nodes: int | None = None,
-    cutoff: int | None = None,
-    lengths: None = None,
-) -> Hops: ...
-
-
-@overload
-def shortest_distances(
-    graph: Graph | npt.ArrayLike,
-    sources: npt.ArrayLike | None = None,
-    *,
-    num_nodes: int | None = None,
-    cutoff: float | None = None,
-    lengths: npt.ArrayLike,
-) -> Lengths: ...
-
-
 def shortest_distances(
     graph: Graph | npt.ArrayLike,
     sources: npt.ArrayLike | None = None,
@@ -61,12 +39,12 @@ def shortest_distances(
     num_nodes: int | None = None,
     cutoff: float | None = None,
     lengths: npt.ArrayLike | None = None,
-) -> Hops | Lengths:
+) -> npt.NDArray[Any]:
     r"""Return the exact distance :math:`d(v, s)` from every node to each source, direction of edges ignored.
 
-    Without `lengths`, distances are hops. With them, a distance is the least sum of lengths along a path. Sums are
-    float64 and are rounded to float32. A sum depends on the order of its additions, so another program may differ
-    in the last bit of a float32; sums of integers below 2^53 are exact.
+    Without lengths, distances are hops. With them, given here or known to the graph, a distance is the least sum of
+    lengths along a path. Sums are float64 and are rounded to float32. A sum depends on the order of its additions, so
+    another program may differ in the last bit of a float32; sums of integers below 2^53 are exact.
 
     Args:
         graph: A graph, or edges ``[2, E]`` in one or both directions: an array or a tensor.
@@ -87,6 +65,8 @@ def shortest_distances(
     >>> shortest_distances([[0, 1, 0], [1, 2, 2]], [0], lengths=[1.5, 2, 9]).T
     array([[0. , 1.5, 3.5]], dtype=float32)
     """
+    if lengths is None and isinstance(graph, Graph):
+        lengths = graph.lengths
     adjacency = _adjacency_of(graph, num_nodes)
     if sources is None:
         nodes = np.arange(adjacency.num_nodes)

@@ -1,4 +1,4 @@
-"""Hops between the two nodes of each pair."""
+"""Distances between the two nodes of each pair."""
 
 from __future__ import annotations
 
@@ -10,8 +10,9 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+from psgnn.distances._lengths import LengthSearch
 from psgnn.errors import InputError, check_integer
-from psgnn.graph._graph import Adjacency, IntArray
+from psgnn.graph._graph import Adjacency, Graph, IntArray
 from psgnn.graph._names import node_ids
 from psgnn.graph._read import read_graph, read_pairs
 from psgnn.kernels._bfs import NO_CUTOFF
@@ -20,14 +21,15 @@ from psgnn.kernels._parallel import parallel_rows
 from psgnn.paths import PathLike
 
 Doubles = npt.NDArray[np.float64]
+SOURCES_AT_ONCE = 64  # columns of lengths that are in memory
 
 
 def pair_distances(
-    graph: Any, pairs: PathLike | Iterable[tuple[str | int, str | int]], *, cutoff: int | None = None
+    graph: Any, pairs: PathLike | Iterable[tuple[str | int, str | int]], *, cutoff: float | None = None
 ) -> pl.DataFrame:
-    """Measure the hops between the two nodes of each pair.
+    """Measure the distance between the two nodes of each pair: hops, or the length where the graph has lengths.
 
-    Every pair is searched from both ends, so a pair costs less than a column of distances.
+    For hops every pair is searched from both ends, so a pair costs less than a column of distances.
 
     Args:
         graph: A `Graph`, or anything that `psgnn.read_graph` takes.
@@ -35,7 +37,8 @@ def pair_distances(
         cutoff: Farther than this counts as unreachable.
 
     Returns:
-        One row per pair, in the order of `pairs`: ``source``, ``target`` and ``hops``, which is null without a path.
+        One row per pair, in the order of `pairs`: ``source``, ``target`` and ``hops`` or ``length``, which is
+        null without a path.
 
     Raises:
         InputError: If a name is not a node of the graph.
@@ -45,14 +48,30 @@ def pair_distances(
     >>> pair_distances(path, [("ann", "cy"), ("ann", "dee")])["hops"].to_list()
     [2, None]
     """
-    if cutoff is not None:
-        check_integer("cutoff", cutoff, 0)
     found = read_graph(graph)
+    if cutoff is not None and found.lengths is None:
+        check_integer("cutoff", cutoff, 0)
     ids = read_pairs(pairs, found.names) if isinstance(pairs, (str, Path)) else _ids(pairs, found.names)
-    hops = pl.Series(hops_between(found.adjacency, ids, cutoff).astype(np.int32))
+    far: npt.NDArray[Any]
+    if found.lengths is None:
+        what, far = "hops", hops_between(found.adjacency, ids, cutoff).astype(np.int32)
+    else:
+        what, far = "length", _lengths_between(found, ids, cutoff)
     names = pl.Series(found.names, dtype=pl.String)
-    columns = {"source": names[ids[0]], "target": names[ids[1]], "hops": hops}
-    return pl.DataFrame(columns).with_columns(pl.col("hops").replace(-1, None))
+    columns = {"source": names[ids[0]], "target": names[ids[1]], what: pl.Series(far)}
+    return pl.DataFrame(columns).with_columns(pl.col(what).replace(-1, None))
+
+
+def _lengths_between(graph: Graph, pairs: IntArray, cutoff: float | None) -> npt.NDArray[np.float32]:
+    """Lengths between the two nodes of each pair, ``[P]``: a column per distinct first node, some at a time."""
+    search = LengthSearch(graph.adjacency, graph.edges, np.asarray(graph.lengths))
+    sources, place = np.unique(pairs[0], return_inverse=True)
+    out = np.empty(pairs.shape[1], np.float32)
+    for start in range(0, sources.size, SOURCES_AT_ONCE):
+        columns = search.columns(sources[start : start + SOURCES_AT_ONCE], cutoff=cutoff)
+        here = np.flatnonzero((place >= start) & (place < start + SOURCES_AT_ONCE))
+        out[here] = columns[pairs[1, here], place[here] - start]
+    return out
 
 
 def _ids(pairs: Any, names: list[str]) -> IntArray:
@@ -64,7 +83,7 @@ def _ids(pairs: Any, names: list[str]) -> IntArray:
     return np.ascontiguousarray(node_ids(ends, names).reshape(-1, 2).T)
 
 
-def hops_between(adjacency: Adjacency, pairs: IntArray, cutoff: int | None = None) -> Doubles:
+def hops_between(adjacency: Adjacency, pairs: IntArray, cutoff: float | None = None) -> Doubles:
     """Hops between the two nodes of each pair, ``[P]``; -1 = unreachable or beyond the cutoff."""
     limit = NO_CUTOFF if cutoff is None else cutoff
     return by_slices(pair_hops, adjacency, pairs[0], pairs[1], limit, steps=1000)

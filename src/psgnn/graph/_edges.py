@@ -31,6 +31,7 @@ class Edges:
     weighted: bool = False
     ignored: tuple[str, ...] = ()
     attributes: dict[str, Any] = field(default_factory=dict)
+    weight: npt.NDArray[np.float64] | None = None  # of every edge, where a column of weights was asked for
 
 
 def as_integers(*columns: pl.Series) -> list[pl.Series] | None:

@@ -18,10 +18,13 @@ from psgnn.graph._nodelink import read_nodelink
 from psgnn.graph._tables import read_table
 
 
-def read_edges(path: Path, columns: Columns | None = None, header: bool | None = None) -> Edges:
+def read_edges(
+    path: Path, columns: Columns | None = None, header: bool | None = None, weight: str | None = None
+) -> Edges:
     """Read a file in the format of its suffix; an unknown suffix is taken for a text edge list.
 
-    ``columns`` of a text or Parquet edge list hold the nodes; ``header`` says whether a text one has a header.
+    ``columns`` of a text or Parquet edge list hold the nodes, and ``weight`` is the column of the weights;
+    ``header`` says whether a text one has a header.
     """
     suffix = Path(base_name(path)).suffix
     readers: dict[str, Callable[[Path], Edges]] = {
@@ -33,16 +36,16 @@ def read_edges(path: Path, columns: Columns | None = None, header: bool | None =
         ".json": read_nodelink,
     }
     if suffix not in readers:
-        return _read_edge_table(path, columns, header)
-    if columns is not None:
+        return _read_edge_table(path, columns, header, weight)
+    if columns is not None or weight is not None:
         raise InputError(f"{path} is no table of edges; columns can be named in text and Parquet alone")
     if header is not None:
         raise InputError(f"{path} is no table of edges; --header and --no-header go with text files")
     return readers[suffix](path)
 
 
-def _read_edge_table(path: Path, columns: Columns | None, header: bool | None) -> Edges:
-    table = read_table(path, edges=True, columns=columns, header=header)
+def _read_edge_table(path: Path, columns: Columns | None, header: bool | None, weight: str | None) -> Edges:
+    table = read_table(path, edges=True, columns=columns, header=header, weight=weight)
     weights = table.weights()
     ends = [table.first, table.second]
     ids = as_integers(*ends)
@@ -56,4 +59,7 @@ def _read_edge_table(path: Path, columns: Columns | None, header: bool | None) -
                 refused = ~column.str.contains("^[0-9]+$")
                 table.refuse(refused, "a node id is no integer from 0 up; use such integers, or names")
     names, (rows, cols) = number(*ids)
+    if weights is not None and weight is not None:
+        table.refuse(weights <= 0, "the length is not above 0; correct or remove it")
+        return Edges(rows, cols, names, ignored=table.ignored, weight=weights.to_numpy())
     return Edges(rows, cols, names, weighted=weights is not None, ignored=table.ignored)

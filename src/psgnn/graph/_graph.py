@@ -142,6 +142,7 @@ class Graph:
         y: The class of every node, integers ``[N]``, or None; a class below 0 is unknown.
         split: A published split of the links: arrays of pairs ``[2, P]`` by OGB's names, such as ``test_edge``.
         reading: What was read and what became of it, where the graph comes from `psgnn.read_graph`.
+        lengths: The length of every edge, ``[E]`` in the order of `edges`, positive; None where distances are hops.
     """
 
     adjacency: Adjacency
@@ -150,6 +151,7 @@ class Graph:
     y: npt.NDArray[Any] | None = None
     split: Mapping[str, IntArray] = field(default_factory=dict)
     reading: Reading | None = None
+    lengths: npt.NDArray[np.float64] | None = None
 
     @classmethod
     def from_edges(
@@ -246,11 +248,12 @@ class Graph:
         return scipy.sparse.csr_array(parts, shape=(self.num_nodes, self.num_nodes), copy=True)
 
     def to_polars(self) -> polars.DataFrame:
-        """Every edge once by the names of its ends: the columns ``source`` and ``target``."""
+        """Every edge once by the names of its ends: the columns ``source`` and ``target``, and ``length`` if known."""
         import polars
 
         names = polars.Series(self.names, dtype=polars.String)
-        return polars.DataFrame({"source": names[self.edges[0]], "target": names[self.edges[1]]})
+        table = polars.DataFrame({"source": names[self.edges[0]], "target": names[self.edges[1]]})
+        return table if self.lengths is None else table.with_columns(length=self.lengths)
 
     def __repr__(self) -> str:
         parts = [f"nodes={self.num_nodes}", f"edges={self.num_edges}"]

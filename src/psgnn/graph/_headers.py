@@ -113,22 +113,25 @@ def _has_index(header: Sequence[str], below: Sequence[Sequence[str]]) -> bool:
 
 def chosen_pair(header: Sequence[str], columns: Columns) -> tuple[int, int] | None:
     """The columns that were asked for by name, or by number from 1 on; None where one is not there."""
-    names = [_plain(name) for name in header]
-    found = []
-    for column in columns:
-        if column in header and not column.isdecimal():
-            found.append(list(header).index(column))
-        elif _plain(column) in names and not column.isdecimal():
-            found.append(names.index(_plain(column)))
-        elif column.isdecimal() and 1 <= int(column) <= len(header):
-            found.append(int(column) - 1)
-        else:
-            return None
-    return found[0], found[1]
+    first, second = (chosen_column(header, column) for column in columns)
+    return None if first is None or second is None else (first, second)
 
 
-def weight_column(header: Sequence[str], sample: list[list[str]], pair: tuple[int, int]) -> int | None:
-    """The column that is named so, or a numeric one after the first two."""
+def chosen_column(header: Sequence[str], column: str) -> int | None:
+    """The column of this name, or of this number from 1 on; None where it is not there."""
+    if column.isdecimal():
+        return int(column) - 1 if 1 <= int(column) <= len(header) else None
+    names = list(header) if column in header else [_plain(name) for name in header]
+    wanted = column if column in header else _plain(column)
+    return names.index(wanted) if wanted in names else None
+
+
+def weight_column(
+    header: Sequence[str], sample: list[list[str]], pair: tuple[int, int], asked: int | None = None
+) -> int | None:
+    """The column that was asked for, that is named so, or a numeric one after the first two."""
+    if asked is not None:
+        return asked
     for i, name in enumerate(header):
         if _plain(name) in WEIGHT_NAMES and i not in pair:
             return i

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
+import numpy.typing as npt
 import polars as pl
 import scipy  # its parts load when they are used
 
@@ -17,6 +18,7 @@ from psgnn.graph._graph import check_names, list_names, pyg_num_nodes, to_numpy
 from psgnn.graph._headers import Columns, chosen_pair, first_pair, named_pair
 from psgnn.graph._matrices import from_edge_index, from_matrix
 from psgnn.graph._records import SAMPLE_RECORDS
+from psgnn.graph._table import asked_weight
 
 if TYPE_CHECKING:
     import networkx
@@ -24,10 +26,14 @@ if TYPE_CHECKING:
 PygData: TypeAlias = Any  # torch_geometric.data.Data, which the core does not import
 
 
-def from_memory(source: Any, columns: Columns | None) -> Edges:
-    """Read a table, a networkx graph, a SciPy sparse matrix or a PyG ``Data``."""
+def from_memory(source: Any, columns: Columns | None, weight: str | None = None) -> Edges:
+    """Read a table, a networkx graph, a SciPy sparse matrix or a PyG ``Data``; ``weight`` is a column of a table."""
     if hasattr(source, "columns") and hasattr(source, "shape"):
-        return _from_frame(source, columns)
+        return _from_frame(source, columns, weight)
+    if weight is not None:
+        raise InputError(
+            f"weights can be named in tables and files of edges, not in a {type(source).__name__}"
+        )
     if hasattr(source, "edge_index"):
         return _from_data(source)
     if scipy.sparse.issparse(source):
@@ -41,7 +47,7 @@ def from_memory(source: Any, columns: Columns | None) -> Edges:
     )
 
 
-def _from_frame(frame: Any, columns: Columns | None) -> Edges:
+def _from_frame(frame: Any, columns: Columns | None, weight: str | None) -> Edges:
     """A table of pandas, polars or Arrow: one row per edge."""
     # The columns of an Arrow table are arrays; their names are apart.
     names = [str(name) for name in (getattr(frame, "column_names", None) or frame.columns)]
@@ -57,8 +63,22 @@ def _from_frame(frame: Any, columns: Columns | None) -> Edges:
     if ids is not None and any((column < 0).any() for column in ids):
         raise InputError("a node id is negative; use integers from 0 up, or names")
     labels, (rows, cols) = number(*(ids or [column.cast(pl.String) for column in ends]))
-    rest = tuple(name for i, name in enumerate(names) if i not in pair)
-    return Edges(rows, cols, labels, ignored=rest)
+    place = asked_weight("the table", names, weight, pair)
+    rest = tuple(name for i, name in enumerate(names) if i not in (*pair, place))
+    return Edges(
+        rows, cols, labels, ignored=rest, weight=None if place is None else _lengths(frame, names, place)
+    )
+
+
+def _lengths(frame: Any, names: Sequence[str], i: int) -> npt.NDArray[np.float64]:
+    """A column of lengths, which are all finite and above 0."""
+    found = pl.Series(np.asarray(_column(frame, i)).tolist(), strict=False).cast(pl.Float64, strict=False)
+    wrong = ~(found.is_finite() & (found > 0)).fill_null(False)
+    if wrong.any():
+        raise InputError(
+            f"the column '{names[i]}' has no length above 0 in row {wrong.arg_max()}; correct or remove it"
+        )
+    return found.to_numpy()
 
 
 def named_pairs(frame: Any) -> list[tuple[str, str]]:

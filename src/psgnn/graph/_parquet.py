@@ -17,11 +17,11 @@ from psgnn.errors import InputError
 from psgnn.graph import _parquet_child
 from psgnn.graph._headers import Columns, first_pair, named_pair, weight_column
 from psgnn.graph._records import SAMPLE_RECORDS
-from psgnn.graph._table import Table, asked_pair, need_rows, shortened
+from psgnn.graph._table import Table, asked_pair, asked_weight, need_rows, shortened
 from psgnn.paths import check_file
 
 
-def read_parquet(path: Path, edges: bool, asked: Columns | None) -> Table:
+def read_parquet(path: Path, edges: bool, asked: Columns | None, named_weight: str | None = None) -> Table:
     """Read the columns of the nodes, and the weight of ``edges``."""
     check_file(path)
     with _folder() as folder, _child(path, folder) as child:
@@ -31,7 +31,8 @@ def read_parquet(path: Path, edges: bool, asked: Columns | None) -> Table:
             raise InputError(f"{path} has {len(names)} column(s); two are needed, such as source and target")
         first = first_pair(names, about["sample"])
         pair = named_pair(names, edges) or first if asked is None else asked_pair(path, names, asked)
-        weight = weight_column(names, [], pair) if edges else None
+        asked_for = asked_weight(path, names, named_weight, pair)
+        weight = weight_column(names, [], pair, asked_for) if edges else None
         third = pair[1] + 1
         if weight is None and edges and pair == first and third < len(names) and about["numeric"][third]:
             weight = third

@@ -9,12 +9,13 @@ import difflib
 import logging
 import os
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
+import numpy.typing as npt
 import polars as pl
 import scipy  # its parts load when they are used
 
@@ -39,6 +40,7 @@ __all__ = [
     "read_pairs",
 ]
 
+WEIGHTS = ("length",)  # what a column of weights can hold
 MOST_NAMED = 5  # columns that were left out
 
 logger = logging.getLogger("psgnn")
@@ -56,6 +58,7 @@ class Reading:
     duplicates: int
     weighted: bool
     ignored: tuple[str, ...] = ()
+    length: str | None = None  # the column of lengths
 
     def __str__(self) -> str:
         changed = {
@@ -66,6 +69,7 @@ class Reading:
         parts = [f"{self.nodes} nodes, {self.edges} edges (undirected)"]
         parts += [text.format(count) for text, count in changed.items() if count]
         parts += ["ignored the weights, distances are hops"] if self.weighted else []
+        parts += [f"distances are sums of '{self.length}'"] if self.length else []
         if self.ignored:
             more = ", ..." if len(self.ignored) > MOST_NAMED else ""
             parts.append(f"left out {', '.join(self.ignored[:MOST_NAMED])}{more}")
@@ -79,6 +83,9 @@ def read_graph(
     source: PathLike | Graph | networkx.Graph | scipy.sparse.sparray | scipy.sparse.spmatrix | PygData,
     columns: Columns | None = None,
     header: bool | None = None,
+    *,
+    weight: str | None = None,
+    weight_is: str | None = None,
 ) -> Graph:
     """Read an undirected graph with the names of its nodes; ``graph.reading`` says what became of the edges.
 
@@ -95,7 +102,10 @@ def read_graph(
     Nodes are numbered in ascending order if all ids are integers, otherwise in the sorted order of
     their names. The rows of a matrix are named ``"0"`` to ``"N-1"``, those of an ``.mtx`` file ``"1"`` to ``"N"`` as
     written there. A graph in memory keeps its order.
-    Weights are checked and then ignored, since distances are hops.
+
+    ``weight`` names a column of a table or file, and ``weight_is="length"`` says that it holds lengths, such as
+    kilometres. Then `shortest_distances` adds up lengths; of parallel edges the shortest counts. Models and rules
+    measure hops all the same. Weights that are not named are checked and then ignored.
 
     ``columns`` are the two columns of a table, text or Parquet file that hold the nodes: their names in the header, or
     their numbers from 1 on. By default they are found by their names, or are the first two.
@@ -104,22 +114,49 @@ def read_graph(
     file does, unless it looks like the lines below: one of its nodes is named there again, or it has numbers where
     they have numbers. In other text it does only where the lines below have numbers and it has none.
     """
+    _check_weight(weight, weight_is)
     if isinstance(source, Graph):
+        if weight is not None:
+            raise InputError("weight names a column of a file or table; a Graph has its lengths already")
         return source
     if isinstance(source, (str, os.PathLike)):
         path = Path(source).expanduser()
         check_file(path)
-        origin, edges = str(path), read_edges(path, columns, header)
+        origin, edges = str(path), read_edges(path, columns, header, weight)
     elif header is not None:
         raise InputError(f"header goes with a text file, found {type(source).__name__}; leave it out")
     else:
-        origin, edges = f"the {type(source).__name__}", from_memory(source, columns)
+        origin, edges = f"the {type(source).__name__}", from_memory(source, columns, weight)
     adjacency = Adjacency.from_edges(edges.rows, edges.cols, len(edges.names))
     if adjacency.num_edges == 0:
         raise InputError(f"{origin} has no edges between different nodes; at least one is needed")
-    reading = _count(edges, adjacency)
+    reading = replace(_count(edges, adjacency), length=weight)
     logger.info("read %s: %s", origin, reading)
-    return Graph(adjacency, edges.names, reading=reading, **edges.attributes)
+    lengths = None if edges.weight is None else _shortest_of_parallel(edges, edges.weight)
+    return Graph(adjacency, edges.names, reading=reading, lengths=lengths, **edges.attributes)
+
+
+def _check_weight(weight: str | None, weight_is: str | None) -> None:
+    """Weights are not guessed at: who names a column says what it holds."""
+    if weight is None and weight_is is None:
+        return
+    if weight is None:
+        raise InputError("--weight-is goes with --weight COLUMN; name the column")
+    if weight_is not in WEIGHTS:
+        found = "nothing" if weight_is is None else f"'{weight_is}'"
+        raise InputError(
+            f"--weight-is says what the weights are; it takes {', '.join(WEIGHTS)}, found {found}"
+        )
+
+
+def _shortest_of_parallel(edges: Edges, lengths: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    """The length of every edge in the order of `Graph.edges`."""
+    low, high = np.minimum(edges.rows, edges.cols), np.maximum(edges.rows, edges.cols)
+    order = np.lexsort((lengths, high, low))
+    order = order[low[order] < high[order]]  # self-loops are gone
+    first = np.ones(order.size, np.bool_)
+    first[1:] = (low[order][1:] != low[order][:-1]) | (high[order][1:] != high[order][:-1])
+    return np.asarray(lengths[order[first]])
 
 
 def _count(edges: Edges, adjacency: Adjacency) -> Reading:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from difflib import get_close_matches
 from pathlib import Path
 
 import polars as pl
 
 from psgnn.errors import InputError
-from psgnn.graph._headers import Columns, chosen_pair
+from psgnn.graph._headers import Columns, chosen_column, chosen_pair
 from psgnn.memory import need_room
 
 ROW_BYTES = {True: 180, False: 270}  # what reading takes for a row, as measured; of integers, of names
@@ -69,6 +70,20 @@ def asked_pair(path: Path, first: Sequence[str], columns: Columns) -> tuple[int,
             "name two of its columns or give their numbers from 1 on"
         )
     return pair
+
+
+def asked_weight(path: object, first: Sequence[str], weight: str | None, pair: tuple[int, int]) -> int | None:
+    """The weight column that was asked for; an error if the file does not have it, or if it holds nodes."""
+    if weight is None:
+        return None
+    place = chosen_column(first, weight)
+    if place is None:
+        near = get_close_matches(weight, first, n=1)
+        known = f"did you mean {near[0]!r}?" if near else f"it has {shortened(', '.join(first[:12]))}"
+        raise InputError(f"{path} has no column {shortened(weight)}; {known}")
+    if place in pair:
+        raise InputError(f"{path}: column {shortened(weight)} holds nodes; --weight names another column")
+    return place
 
 
 def shortened(text: str) -> str:

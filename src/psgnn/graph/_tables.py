@@ -38,7 +38,7 @@ from psgnn.graph._headers import (
 )
 from psgnn.graph._parquet import read_parquet
 from psgnn.graph._records import Records, first_lines, sample_lines, sniff
-from psgnn.graph._table import Table, asked_pair, shortened
+from psgnn.graph._table import Table, asked_pair, asked_weight, shortened
 from psgnn.kernels._text import has_padding
 
 log = logging.getLogger("psgnn")
@@ -55,19 +55,20 @@ def read_table(
     node_names: Collection[str] | None = None,
     columns: Columns | None = None,
     header: bool | None = None,
+    weight: str | None = None,
 ) -> Table:
     """Read the two columns of a text or Parquet file.
 
     ``edges`` asks for the weight column too (the one that is named so, or a numeric third one) and
     reads integers as integers. Both columns of ``edges`` and ``pairs`` hold nodes, otherwise the first alone does. A
     first record with one of ``node_names`` there is no header. ``columns`` are names in the header, or numbers from 1
-    on. ``header`` says whether a text file has one; by default its records decide.
+    on, and so is ``weight``. ``header`` says whether a text file has one; by default its records decide.
     """
     if path.suffix.lower() != ".parquet":
-        return _read_text(path, edges, edges or pairs, node_names, columns, header)
+        return _read_text(path, edges, edges or pairs, node_names, columns, header, weight)
     if header is not None:
         raise InputError(f"{path} names its columns itself; --header and --no-header go with text files")
-    return read_parquet(path, edges, columns)
+    return read_parquet(path, edges, columns, weight)
 
 
 def _read_text(
@@ -77,20 +78,22 @@ def _read_text(
     node_names: Collection[str] | None,
     columns: Columns | None,
     header: bool | None,
+    weight: str | None,
 ) -> Table:
     records = _records(path)
     sample = records.sample()
     if not sample:
         raise InputError(f"{path} has no lines other than comments")
-    by_name = not all(column.isdecimal() for column in columns or ())
+    asked_names = [*(columns or ()), *([weight] if weight else [])]
+    by_name = not all(column.isdecimal() for column in asked_names)
     if by_name and header is False:
         raise InputError(
-            f"{path} has no header to look for {' and '.join(columns or ())} in; pass their numbers"
+            f"{path} has no header to look for {' and '.join(asked_names)} in; pass their numbers"
         )
     above = _header_above(records, sample[0], columns, header, edges)
     if above:
         asked = None if columns is None else asked_pair(path, above, columns)
-        return _columns_of(records, sample, above, asked, edges)
+        return _columns_of(records, sample, above, asked, edges, weight)
     if "#" in records.signs:
         note_skipped(path, records.text, records.start, records.separator, sample[0])
 
@@ -103,9 +106,9 @@ def _read_text(
         convention = node_names is not None or Path(base_name(path)).suffix in HEADER_SUFFIXES
         guess = guess_header(sample, nodes, convention=convention, node_names=node_names)
     if guess.header:
-        table = _columns_of(records.below_first(), sample[1:], sample[0], asked, edges)
+        table = _columns_of(records.below_first(), sample[1:], sample[0], asked, edges, weight)
     else:
-        table = _columns_of(records, sample, [], asked, edges)
+        table = _columns_of(records, sample, [], asked, edges, weight)
     if not edges:
         doubtful = guess.header and not guess.certain
         return replace(table, skipped=tuple(sample[0][i] for i in nodes)) if doubtful else table
@@ -113,7 +116,7 @@ def _read_text(
         return table
     named = [sample[0][i] for i in pair if i < len(sample[0])]
     if guess.header and _names_again([table.first, table.second], named):  # further down than the sample
-        return _columns_of(records, sample, [], asked, edges)
+        return _columns_of(records, sample, [], asked, edges, weight)
     if not guess.certain:
         _note_edges(path, sample[0], table, guess)
     return table
@@ -147,6 +150,7 @@ def _columns_of(
     header: Sequence[str],
     asked: tuple[int, int] | None,
     edges: bool,
+    named_weight: str | None,
 ) -> Table:
     """The two columns and the weight of these records, which stand below the header if there is one."""
     pair = asked or named_pair(header, edges) or first_pair(header, sample)
@@ -156,7 +160,9 @@ def _columns_of(
             records.path, header[0] or "without a name", *header[1:3],
             ", --columns chooses others" if edges else "",
         )  # fmt: skip
-    weight = weight_column(header, sample, pair) if edges else None
+    fields = header or [""] * max(map(len, sample), default=0)
+    asked_for = asked_weight(records.path, fields, named_weight, pair)
+    weight = weight_column(header, sample, pair, asked_for) if edges else None
     content = np.frombuffer(records.text, np.uint8)[records.start :]
     integers = edges and all_numbers(sample, pair) and not has_padding(content)
     table = records.table(pair, weight, integers=integers)
@@ -166,7 +172,6 @@ def _columns_of(
         raise InputError(
             f"{records.path} has no lines below its header ({shortened(', '.join(header))}); {reason}"
         )
-    fields = header or [""] * max(map(len, sample), default=0)
     left_out = [name or f"field {i + 1}" for i, name in enumerate(fields) if i not in (*pair, weight)]
     return replace(table, ignored=tuple(left_out))
 

@@ -74,7 +74,7 @@ class Task(ABC):
             log.info("left out %d of %d graphs, such as graph %d: %s", *counts, first, problem(first))
         self._seed = int(seed)
         # A published split would hold hidden edges.
-        self._known = [replace(graphs[place], split={}, reading=None) for place in self.kept]
+        self._known = [replace(graphs[place], split={}, reading=None, lengths=None) for place in self.kept]
 
     @property
     def ptr(self) -> IntArray:
