@@ -13,7 +13,7 @@ import pytest
 import torch
 
 from psgnn.errors import InputError
-from psgnn.graph._exports import write_embeddings, write_pairs
+from psgnn.graph._exports import write_embeddings, write_pairs, write_table
 
 ONE = [["anna", "Ĳda, the first", '#5" "quoted"', "007"]]
 TWO = [["a", "b"], ["a", "c", "d"]]
@@ -136,3 +136,23 @@ def test_embeddings_of_other_nodes_are_refused(tmp_path: Path) -> None:
         write_embeddings(tmp_path / "h.csv", ONE, torch.zeros(3, 2))
     with pytest.raises(InputError, match=r"\.docx"):
         write_embeddings(tmp_path / "h.docx", ONE, embeddings(ONE))
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".tsv"])
+def test_names_that_a_spreadsheet_would_run_are_pointed_out_or_quoted(
+    tmp_path: Path, suffix: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level("INFO", logger="psgnn")
+    names = ["=1+1", "+a", "@b", "-c", "plain", "\t=2"]
+    table = {"node": names, "to_x": [1, -2, 3, 4, 5, 6]}
+    write_table(tmp_path / f"a{suffix}", table)
+    assert "5 names" in caplog.text
+    assert "--spreadsheet" in caplog.text
+    caplog.clear()
+    write_table(tmp_path / f"b{suffix}", table, spreadsheet=True)
+    assert not caplog.text
+    separator = "," if suffix == ".csv" else "\t"
+    plain, quoted = (pl.read_csv(tmp_path / f"{name}{suffix}", separator=separator) for name in "ab")
+    assert plain["node"].to_list() == names
+    assert quoted["node"].to_list() == ["'=1+1", "'+a", "'@b", "'-c", "plain", "'\t=2"]
+    assert quoted["to_x"].to_list() == plain["to_x"].to_list() == table["to_x"]

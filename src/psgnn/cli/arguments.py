@@ -92,6 +92,13 @@ Epochs = Annotated[
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document on stdout and nothing else.")]
 Force = Annotated[bool, typer.Option("--force", help="Replace an output file that exists.")]
+Spreadsheet = Annotated[
+    bool,
+    typer.Option(
+        "--spreadsheet",
+        help="Write names that a spreadsheet would run as formulas with an apostrophe (.csv .tsv).",
+    ),
+]
 Memory = Annotated[
     str | None,
     typer.Option(

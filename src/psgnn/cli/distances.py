@@ -19,6 +19,7 @@ from psgnn.cli.arguments import (
     Root,
     Seed,
     Settings,
+    Spreadsheet,
     Verbose,
     load_graphs,
     parse_anchors,
@@ -101,6 +102,7 @@ def distances_command(
     settings: Settings = None,
     root: Root = None,
     force: Force = False,
+    spreadsheet: Spreadsheet = False,
     as_json: Json = False,
     quiet: Quiet = False,
     verbose: Verbose = False,
@@ -147,7 +149,7 @@ def distances_command(
         if out is not None:
             check_output(out, force=force)
         found = _one(load_graphs(graph, root, settings, None, columns, header, weight, weight_is))
-        output = Output(graph, out, force, as_json)
+        output = Output(graph, out, force, as_json, spreadsheet)
         if pairs is not None:
             answer_pairs(found, pairs, output, cutoff=cutoff)
         elif sets is not None:
@@ -157,7 +159,7 @@ def distances_command(
         return
     if out is None:
         raise InputError("distances to anchors need a file: pass --out FILE, or ask about --sets or --pairs")
-    asked = _Asked(out, anchors, method, given.get("--anchor-file"), cutoff, seed, force)
+    asked = _Asked(out, anchors, method, given.get("--anchor-file"), cutoff, seed, force, spreadsheet)
     about: dict[str, Any] = {"graph": graph, "out": out, "engine": engine}
     if engine == "spark":
         if settings or root:
@@ -200,6 +202,7 @@ class _Asked:
     cutoff: float | None
     seed: int
     force: bool
+    spreadsheet: bool
 
     @property
     def whole_cutoff(self) -> int | None:
@@ -221,7 +224,7 @@ def _here(graphs: list[Graph], asked: _Asked) -> dict[str, int]:
         chosen = node_ids(read_names(asked.named, names), names)
     far = shortest_distances(graph, chosen, cutoff=asked.cutoff, lengths=graph.lengths)
     table = {"node": names} | {f"to_{names[a]}": far[:, j] for j, a in enumerate(chosen.tolist())}
-    write_table(asked.out, table, force=asked.force)
+    write_table(asked.out, table, force=asked.force, spreadsheet=asked.spreadsheet)
     return {"nodes": len(names), "anchors": int(chosen.size)}
 
 

@@ -21,6 +21,7 @@ from psgnn.cli.arguments import (
     Root,
     RunArgument,
     Settings,
+    Spreadsheet,
     Strict,
     Verbose,
     load_run,
@@ -41,6 +42,7 @@ def embed_command(
     settings: Settings = None,
     root: Root = None,
     force: Force = False,
+    spreadsheet: Spreadsheet = False,
     as_json: Json = False,
     memory: Memory = None,
     quiet: Quiet = False,
@@ -84,7 +86,7 @@ def embed_command(
     from psgnn.graph._exports import write_embeddings
 
     embeddings = result.embed(show_progress=not quiet)
-    write_embeddings(out, result.names_by_number, embeddings, force=force)
+    write_embeddings(out, result.names_by_number, embeddings, force=force, spreadsheet=spreadsheet)
     nodes, dimensions = embeddings.shape
     changes = getattr(result, "changes", None)
     if as_json:

@@ -18,6 +18,7 @@ from psgnn.cli.arguments import (
     Root,
     Seed,
     Settings,
+    Spreadsheet,
     Verbose,
     check_source,
     load_graphs,
@@ -69,6 +70,7 @@ def anchors_command(
         Path | None, typer.Option("--plot", help="Draw the graph and its anchors (.png .svg .pdf).")
     ] = None,
     force: Force = False,
+    spreadsheet: Spreadsheet = False,
     as_json: Json = False,
     quiet: Quiet = False,
     verbose: Verbose = False,
@@ -96,7 +98,7 @@ def anchors_command(
         graphs, methods, parse_anchors(anchors), hops=hops, seed=seed, show_progress=not quiet
     )
     if out is not None:
-        write_table(out, chosen.table(), force=force)
+        write_table(out, chosen.table(), force=force, spreadsheet=spreadsheet)
     if plot is not None:
         from psgnn.report.plot import plot_anchors
 

@@ -22,6 +22,7 @@ from psgnn.cli.arguments import (
     RunArgument,
     Seed,
     Settings,
+    Spreadsheet,
     Strict,
     Verbose,
     load_run,
@@ -79,6 +80,7 @@ def predict_command(
     root: Root = None,
     seed: Seed = 0,
     force: Force = False,
+    spreadsheet: Spreadsheet = False,
     as_json: Json = False,
     memory: Memory = None,
     quiet: Quiet = False,
@@ -151,7 +153,7 @@ def predict_command(
     if "pretrained" in result.record:
         about |= {key: result.record[key] for key in ("pretrained", "strict")}
     if out is not None:
-        count = write_pair_blocks(out, tables(), force=force)
+        count = write_pair_blocks(out, tables(), force=force, spreadsheet=spreadsheet)
         if as_json:
             print_json({**about, "count": count, "out": str(out)})
             return

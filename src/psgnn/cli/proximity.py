@@ -24,13 +24,14 @@ class Output:
     path: str | None
     force: bool
     as_json: bool
+    spreadsheet: bool
 
     def finish(self, frame: polars.DataFrame, what: str, about: dict[str, Any]) -> bool:
         """Write the table if there is a file, and the document if it was asked for; whether all is said."""
         from psgnn.graph._exports import write_pairs
 
         if self.path is not None:
-            write_pairs(self.path, frame, force=self.force)
+            write_pairs(self.path, frame, force=self.force, spreadsheet=self.spreadsheet)
         if self.as_json:
             rows = {} if self.path is not None else {"rows": frame.to_dicts()}
             print_json({"graph": self.source, "out": self.path, **about, **rows})
