@@ -123,6 +123,18 @@ def test_a_first_column_of_numbers(tmp_path: Path, text: str, names: list[str]) 
     assert read_graph(write(tmp_path / "g.csv", text)).names == names
 
 
+def test_numbers_of_edges_without_a_header(tmp_path: Path) -> None:
+    roads = [
+        f"{i} {1600 + i} {1700 - i % 3} {i}.5" for i in range(20)
+    ]  # as the roads of Oldenburg are written
+    graph = read_graph(write(tmp_path / "g.txt", "\n".join(roads)))
+    assert set(graph.names) == {str(1600 + i) for i in range(20)} | {"1698", "1699", "1700"}
+    assert graph.reading is not None
+    assert graph.reading.weighted
+    path_graph = [f"{i} {i + 1} {i}.5" for i in range(20)]  # a weight in the third column
+    assert len(read_graph(write(tmp_path / "h.txt", "\n".join(path_graph))).names) == 21
+
+
 @pytest.mark.parametrize(
     "text",
     [

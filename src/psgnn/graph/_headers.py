@@ -31,6 +31,7 @@ EDGE_NAMES = (
 )
 LABEL_NAMES = tuple(product(("node", "nodeid", "id", "name"), ("label", "class", "y", "group", "set")))
 INDEX_NAMES = ("edgeid", "eid", "linkid", "rowid", "row", "index", "relationid", "relationshipid")
+ENOUGH_COUNTED = 10  # records, to take their numbers for no nodes
 WEIGHT_NAMES = ("weight", "weights", "w", "value")
 
 
@@ -97,6 +98,8 @@ def first_pair(header: Sequence[str], below: Sequence[Sequence[str]]) -> tuple[i
 
 def _has_index(header: Sequence[str], below: Sequence[Sequence[str]]) -> bool:
     """Whether the first column numbers the records, as the index that pandas writes and ``edge_id`` do."""
+    if not header:
+        return _counts_edges(below)
     if len(header) < 3:
         return False
     if not header[0]:
@@ -109,6 +112,15 @@ def _has_index(header: Sequence[str], below: Sequence[Sequence[str]]) -> bool:
     counted = all(int(b) == int(a) + 1 for a, b in pairwise(numbers))
     names = not _is_numeric(below, 1) and not _is_numeric(below, 2)
     return names and (_plain(header[0]) == "id" or (counted and len(numbers) > 2))
+
+
+def _counts_edges(records: Sequence[Sequence[str]]) -> bool:
+    """Whether records without a header are ``number source target weight``, with the edges numbered from 0 or 1."""
+    if len(records) < ENOUGH_COUNTED or any(len(record) < 4 for record in records):
+        return False
+    counted = [[str(first + i) for i in range(len(records))] for first in (0, 1)]
+    nodes = all(_is_count(field) for record in records for field in record[1:3])
+    return nodes and [record[0] for record in records] in counted
 
 
 def chosen_pair(header: Sequence[str], columns: Columns) -> tuple[int, int] | None:

@@ -155,9 +155,10 @@ def _columns_of(
     """The two columns and the weight of these records, which stand below the header if there is one."""
     pair = asked or named_pair(header, edges) or first_pair(header, sample)
     if not asked and not named_pair(header, edges) and pair != (0, 1):
+        named = [*header[:3], "", "", ""]
         log.info(
             "%s: the first column (%s) was taken for an index; columns 2 (%s) and 3 (%s) are read%s",
-            records.path, header[0] or "without a name", *header[1:3],
+            records.path, *(name or "without a name" for name in named[:3]),
             ", --columns chooses others" if edges else "",
         )  # fmt: skip
     fields = header or [""] * max(map(len, sample), default=0)
