@@ -645,7 +645,7 @@ def test_predict_and_embed_take_a_graph(run: Command) -> None:
         (("village.csv", "--graph", "grid"), "--graph goes with a run"),
         (("run", "--strict"), "--pretrained and --strict go with a graph"),
         (("run", "--columns", "1,2"), "--set and --columns go with --graph"),
-        (("nowhere.csv",), "nowhere.csv is not the folder of a run, a graph file or a dataset"),
+        (("nowhere.csv",), "nowhere.csv does not exist; check the path"),
         (("village.csv", "--columns", "1"), "--columns takes two"),
     ],
 )

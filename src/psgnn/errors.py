@@ -59,6 +59,11 @@ def unknown_name(kind: str, found: str, valid: Iterable[str]) -> InputError:
     "unknown anchor rule 'degre'; did you mean 'degree'? (valid: degree, load)"
     """
     names = sorted(valid)
-    near = difflib.get_close_matches(found, names, n=1, cutoff=0.5)
+    near = _same_letters(found, names) or difflib.get_close_matches(found, names, n=1, cutoff=0.5)
     hint = f"; did you mean '{near[0]}'?" if near else ""
     return InputError(f"unknown {kind} '{found}'{hint} (valid: {', '.join(names)})")
+
+
+def _same_letters(found: str, names: list[str]) -> list[str]:
+    """Names of the same letters in another order, the most frequent slip in short names."""
+    return [name for name in names if sorted(name) == sorted(found.lower())]

@@ -119,6 +119,8 @@ def select_anchors(graph: Graph, method: str, k: int | str, seed: int = 0) -> In
     >>> select_anchors(star, "degree", 1)
     array([0])
     """
+    if not isinstance(method, str):
+        raise InputError(f"the method is the name of a rule, such as 'degree', found {type(method).__name__}")
     if method not in RULES:
         raise unknown_name("anchor rule", method, RULES)
     check_integer("seed", seed, 0)

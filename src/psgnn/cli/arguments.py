@@ -139,7 +139,7 @@ def check_source(source: str, *, runs: bool = False) -> None:
     path = Path(source)
     if path == STANDARD_INPUT or is_dataset(source) or (runs and path.is_dir()):
         return
-    if runs and not path.exists():
+    if runs and not path.exists() and not path.suffix:
         raise InputError(
             f"{source} is not the folder of a run, a graph file or a dataset; "
             f"psgnn train GRAPH --out {source} makes a run"
@@ -265,11 +265,11 @@ def two_columns(text: str) -> tuple[str, str]:
     return names[0], names[1]
 
 
-def parse_setting(text: str) -> tuple[str, Any]:
+def parse_setting(text: str, option: str = "--set") -> tuple[str, Any]:
     """``size=64`` as a name and a value: a number or a truth value where it reads as one."""
     key, equals, value = text.partition("=")
     if not key or not equals:
-        raise InputError(f"--set takes KEY=VALUE, found '{text}'")
+        raise InputError(f"{option} takes KEY=VALUE, found '{text}'")
     if value.lower() in ("true", "false"):
         return key, value.lower() == "true"
     for kind in (int, float):

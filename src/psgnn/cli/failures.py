@@ -23,6 +23,9 @@ def run_app(app: Callable[..., Any], name: str = "psgnn") -> NoReturn:
     for stream in ("stdout", "stderr"):
         if getattr(sys, stream) is None:  # closed by whoever started this
             setattr(sys, stream, open(os.devnull, "w"))  # noqa: SIM115, PTH123
+    threads = os.environ.get("NUMBA_NUM_THREADS", "")
+    if threads.removeprefix("-").isdecimal() and int(threads) < 1:  # numba would refuse to be imported
+        fail(f"NUMBA_NUM_THREADS={threads} is no number of threads; set it to 1 or more, or unset it")
     try:
         code = app(standalone_mode=False, prog_name=name) or 0
         if code == 130:  # typer's own answer to Ctrl-C
@@ -52,6 +55,9 @@ def run_app(app: Callable[..., Any], name: str = "psgnn") -> NoReturn:
         fail(f"{error.strerror}: {error.filename or 'output'}; free some space or choose another path")
     except Exception as error:
         # typer raises usage errors as those of its own copy of click.
+        if type(error).__name__ == "NoArgsIsHelpError":  # its message is the whole help
+            sys.stderr.write(error.format_message().rstrip() + "\n")  # type: ignore[attr-defined]
+            sys.exit(2)
         if hasattr(error, "format_message"):
             command = getattr(getattr(error, "ctx", None), "command_path", "psgnn")
             fail(f"{error.format_message()} (see {command} --help)")

@@ -122,7 +122,7 @@ def train_command(
 
     set_verbosity(quiet=quiet or as_json or place()[0] > 0, verbose=verbose)
     limit_memory(memory)
-    chosen = dict(parse_setting(text) for text in options or [])
+    chosen = dict(parse_setting(text, "--option") for text in options or [])
     if anchors is not None:
         chosen["anchors"] = parse_anchors(anchors)
     if decoder is not None:

@@ -1,0 +1,53 @@
+"""Slips on the command line get a line that is about the slip."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+import psgnn
+from conftest import Command
+from psgnn.errors import InputError
+
+
+def test_the_bare_command_shows_its_help_as_lines(run: Command) -> None:
+    code, _, err = run()
+    assert code == 2
+    assert err.startswith("Usage: psgnn")
+    assert len(err.splitlines()) > 10
+    assert "error" not in err.splitlines()[0]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("train", "communities", "--option", "picker"), "--option takes KEY=VALUE, found 'picker'"),
+        (("train", "communities", "--set", "size"), "--set takes KEY=VALUE, found 'size'"),
+        (("train", "communities", "--model", "gnc"), "did you mean 'gcn'?"),
+        (("train", "communities", "--model", "sgea"), "did you mean 'sage'?"),
+        (("predict", "nosuch.csv", "--top", "3"), "nosuch.csv does not exist; check the path"),
+        (("predict", "nosuch", "--top", "3"), "nosuch is not the folder of a run, a graph file or a dataset"),
+    ],
+)
+def test_a_slip_is_named(run: Command, arguments: tuple[str, ...], message: str) -> None:
+    code, out, err = run(*arguments)
+    assert (code, out) == (2, "")
+    assert message in err
+    assert len(err.splitlines()) == 1
+
+
+@pytest.mark.parametrize("threads", ["0", "-3"])
+def test_no_threads_for_numba_is_one_line(
+    run: Command, monkeypatch: pytest.MonkeyPatch, threads: str
+) -> None:
+    monkeypatch.setenv("NUMBA_NUM_THREADS", threads)
+    code, _, err = run("anchors", "communities")
+    assert code == 2
+    assert err.startswith(f"psgnn: error: NUMBA_NUM_THREADS={threads} is no number of threads")
+
+
+def test_a_function_is_no_name_of_a_rule() -> None:
+    rule: Any = max
+    with pytest.raises(InputError, match="the method is the name of a rule, such as 'degree', found builtin"):
+        psgnn.select_anchors(psgnn.load_dataset("grid")[0], rule, 4)
