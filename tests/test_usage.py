@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -51,3 +52,26 @@ def test_a_function_is_no_name_of_a_rule() -> None:
     rule: Any = max
     with pytest.raises(InputError, match="the method is the name of a rule, such as 'degree', found builtin"):
         psgnn.select_anchors(psgnn.load_dataset("grid")[0], rule, 4)
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("anchors", "communities"),
+        ("distances", "communities", "--out", "d.csv"),
+        ("train", "communities"),
+        ("compare", "communities", "--models", "none"),
+        ("embed", "communities", "--out", "e.csv"),
+        ("predict", "communities", "--top", "3"),
+        ("similar", "communities", "0"),
+        ("explain", "communities", "0", "1"),
+        ("evaluate", "communities", "--links", "links.csv"),
+    ],
+)
+def test_every_command_that_reads_a_graph_takes_a_memory_cap(
+    run: Command, tmp_path: Path, arguments: tuple[str, ...]
+) -> None:
+    (tmp_path / "links.csv").write_text("0,399\n")
+    code, out, err = run(*arguments, "--memory", "5M")
+    assert (code, out) == (2, "")
+    assert "a memory cap of 5 MiB is too low" in err

@@ -11,6 +11,7 @@ from psgnn.cli.arguments import (
     ColumnsOption,
     HeaderOption,
     Json,
+    Memory,
     NewAnchors,
     OtherGraph,
     PretrainedOption,
@@ -40,6 +41,7 @@ def similar_command(
     settings: Settings = None,
     root: Root = None,
     as_json: Json = False,
+    memory: Memory = None,
     quiet: Quiet = False,
     verbose: Verbose = False,
 ) -> None:
@@ -48,8 +50,10 @@ def similar_command(
     Example: psgnn similar my-edges.csv Ada --top 5
     """
     from psgnn.console import print_json, print_table, set_verbosity
+    from psgnn.memory import limit_memory
 
     set_verbosity(quiet=quiet or as_json, verbose=verbose)
+    limit_memory(memory)
     given: dict[str, Any] = {"root": root, "settings": settings, "columns": columns, "header": header}
     scorer = load_run(run, graph, **given, pretrained=pretrained, strict=False, new_anchors=new_anchors)
     from psgnn.scoring import similar
@@ -76,6 +80,7 @@ def explain_command(
     root: Root = None,
     seed: Seed = 0,
     as_json: Json = False,
+    memory: Memory = None,
     quiet: Quiet = False,
     verbose: Verbose = False,
 ) -> None:
@@ -84,8 +89,10 @@ def explain_command(
     Example: psgnn explain my-edges.csv Ada Rune
     """
     from psgnn.console import print_json, print_table, set_verbosity
+    from psgnn.memory import limit_memory
 
     set_verbosity(quiet=quiet or as_json, verbose=verbose)
+    limit_memory(memory)
     given: dict[str, Any] = {"root": root, "settings": settings, "columns": columns, "header": header}
     scorer = load_run(run, graph, **given, pretrained=pretrained, strict=strict, new_anchors=new_anchors)
     from psgnn.scoring import explain
@@ -150,6 +157,7 @@ def evaluate_command(
     root: Root = None,
     seed: Seed = 0,
     as_json: Json = False,
+    memory: Memory = None,
     quiet: Quiet = False,
     verbose: Verbose = False,
 ) -> None:
@@ -162,9 +170,11 @@ def evaluate_command(
     Example: psgnn evaluate my-edges.csv --links later-links.csv
     """
     from psgnn.console import print_json, print_table, set_verbosity
+    from psgnn.memory import limit_memory
     from psgnn.paths import check_file
 
     set_verbosity(quiet=quiet or as_json, verbose=verbose)
+    limit_memory(memory)
     check_file(links.expanduser())
     if negative_links is not None:
         check_file(negative_links.expanduser())

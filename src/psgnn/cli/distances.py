@@ -15,6 +15,7 @@ from psgnn.cli.arguments import (
     Force,
     HeaderOption,
     Json,
+    Memory,
     Quiet,
     Root,
     Seed,
@@ -104,6 +105,7 @@ def distances_command(
     force: Force = False,
     spreadsheet: Spreadsheet = False,
     as_json: Json = False,
+    memory: Memory = None,
     quiet: Quiet = False,
     verbose: Verbose = False,
 ) -> None:
@@ -122,9 +124,11 @@ def distances_command(
     Near a set: psgnn distances my-edges.csv --sets my-sets.csv --out near.csv
     """
     from psgnn.console import flush_notes, print_json, set_verbosity
+    from psgnn.memory import limit_memory
     from psgnn.paths import check_file, check_output
 
     set_verbosity(quiet=quiet or as_json, verbose=verbose)
+    limit_memory(memory)
     if engine not in ENGINES:
         raise unknown_name("engine", engine, ENGINES)
     if cutoff is not None and weight is None:

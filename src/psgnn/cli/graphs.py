@@ -14,6 +14,7 @@ from psgnn.cli.arguments import (
     GraphArgument,
     HeaderOption,
     Json,
+    Memory,
     Quiet,
     Root,
     Seed,
@@ -72,6 +73,7 @@ def anchors_command(
     force: Force = False,
     spreadsheet: Spreadsheet = False,
     as_json: Json = False,
+    memory: Memory = None,
     quiet: Quiet = False,
     verbose: Verbose = False,
 ) -> None:
@@ -80,9 +82,11 @@ def anchors_command(
     Example: psgnn anchors communities --method all --plot anchors.png
     """
     from psgnn.console import print_json, print_table, set_verbosity
+    from psgnn.memory import limit_memory
     from psgnn.paths import atomic_write, check_output
 
     set_verbosity(quiet=quiet or as_json, verbose=verbose)
+    limit_memory(memory)
     if out is not None:
         check_output(out, force=force)
     if plot is not None:

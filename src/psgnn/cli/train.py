@@ -212,6 +212,7 @@ def compare_command(
     ] = None,
     force: Force = False,
     as_json: Json = False,
+    memory: Memory = None,
     quiet: Quiet = False,
     verbose: Verbose = False,
 ) -> None:
@@ -220,6 +221,7 @@ def compare_command(
     Example: psgnn compare communities --task link --models none --seeds 3
     """
     from psgnn.console import print_json, set_verbosity
+    from psgnn.memory import limit_memory
     from psgnn.paths import check_output
 
     check_source(graph)
@@ -228,6 +230,7 @@ def compare_command(
     from psgnn.training._peers import PEERS
 
     set_verbosity(quiet=quiet or as_json, verbose=verbose)
+    limit_memory(memory)
     if out is not None:
         check_output(out, force=force)
     names = parse_models(models)
