@@ -331,6 +331,39 @@ def test_a_node_named_all_is_asked_for_in_a_list(run: Command, tmp_path: Path) -
     assert (code, {pair["source"] for pair in json.loads(out)["pairs"]}) == (0, {"all"})
 
 
+# --- asked again
+
+
+def test_what_is_slow_is_done_once(village: Graph, monkeypatch: pytest.MonkeyPatch) -> None:
+    scorer = pretrained().on([village])
+    calls: list[str] = []
+    kind = type(scorer)
+    for name in ("rehearsal", "embed"):
+        own = getattr(kind, name)
+        monkeypatch.setattr(
+            kind,
+            name,
+            lambda self, *a, _own=own, _name=name, **k: (calls.append(_name), _own(self, *a, **k))[1],
+        )
+    first = scorer.predict(of="Dina", top=3)
+    assert scorer.predict(of="Dina", top=3).equals(first)
+    assert (scorer.predict(of="Dina", top=3, missing=10)["probability"] < first["probability"]).all()
+    assert scorer.similar("Dina").height == scorer.similar("Leo").height == 10
+    assert sorted(calls) == ["embed", "rehearsal"]
+
+
+def test_large_graphs_are_answered_from_a_part_of_their_nodes(
+    village: Graph, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    scorer = pretrained().on([village])
+    whole, near = answer(scorer, of="Dina", top=5), similar(scorer, "Finn", 6)
+    for name, value in (("MOST_ROW", 10), ("MOST_COMPARED", 10), ("SLACK", 5), ("HUBS", 5)):
+        monkeypatch.setattr(f"psgnn.scoring._answers.{name}", value)
+    again = pretrained().on([village])
+    assert answer(again, of="Dina", top=5)["target"].to_list() == whole["target"].to_list()
+    assert similar(again, "Finn", 6)["node"].to_list() == near["node"].to_list()
+
+
 # --- why
 
 

@@ -10,10 +10,13 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+from psgnn.distances._propagation import Floats
 from psgnn.errors import InputError
 from psgnn.graph._graph import Graph, IntArray
 from psgnn.graph._read import header_for, read_graph, read_pairs
+from psgnn.kernels._candidates import walk_partners as walk_kernel
 from psgnn.scoring._calibration import Calibration, calibrate, parse_missing
+from psgnn.scoring._candidates import MOST_STEPS
 from psgnn.scoring._every_node import partners_of_all
 from psgnn.scoring._explain import main_reason
 from psgnn.scoring._kept import keep
@@ -25,7 +28,8 @@ from psgnn.scoring._search import top_links
 ALL = "all"  # every node; a node of this name is asked for in a list: ["all"]
 PARTNERS = 10  # of a node, unless a person says how many
 MOST_ROW = 50_000  # nodes that are all scored as partners of one; of larger graphs those near it and the hubs
-MOST_NEAR, HUBS = 5000, 200
+MOST_NEAR, HUBS = 300, 200  # nodes at two and at three steps each
+MOST_COMPARED, SLACK = 10_000, 64
 
 
 def predict(
@@ -162,29 +166,44 @@ def similar(scorer: Scorer, node: Node, top: int = PARTNERS) -> pl.DataFrame:
     (v,) = find_nodes(scorer, [node]).tolist()
     batch = scorer.batch
     first, last = batch.ptr[batch.graph_of[v] : batch.graph_of[v] + 2].tolist()
-    h = scorer.embed(np.arange(first, last))
-    apart = np.sqrt(np.square(h - h[v - first]).sum(axis=1))
-    order = np.argsort(apart, kind="stable")
-    order = order[order != v - first][:top]
+    order, apart = _nearest(scorer, v, first, last, top)
     linked = batch.adjacency.indices[batch.adjacency.indptr[v] : batch.adjacency.indptr[v + 1]]
     return pl.DataFrame(
         {
             "node": pl.Series([name_of(scorer, int(u) + first) for u in order], dtype=pl.String),
-            "distance": apart[order],
+            "distance": apart,
             "linked": np.isin(order + first, linked),
         }
     )
 
 
+def _nearest(scorer: Scorer, v: int, first: int, last: int, top: int) -> tuple[IntArray, Floats]:
+    """The nodes of a graph whose embeddings are nearest to that of v, and their distances; ids count from `first`."""
+    h, squares = keep(scorer, "embeddings", lambda: _embedded(scorer))
+    rows = np.arange(last - first)
+    if rows.size > MOST_COMPARED:  # products find them, and differences put them in order: products round
+        near = squares[first:last] - 2 * (h[first:last] @ h[v])
+        rows = np.sort(np.argpartition(near, min(top + SLACK, rows.size - 1))[: top + SLACK])
+    rows = rows[rows != v - first]
+    apart = np.sqrt(np.square(h[rows + first] - h[v]).sum(axis=1))
+    order = np.argsort(apart, kind="stable")[:top]
+    return rows[order], apart[order]
+
+
+def _embedded(scorer: Scorer) -> tuple[Floats, Floats]:
+    """The embeddings of all nodes, and their squared lengths."""
+    h = scorer.embed()
+    return h, np.einsum("nd,nd->n", h, h)
+
+
 def _near(scorer: Scorer, node: int) -> IntArray:
-    """Nodes of a large graph that are worth a look as partners of a node: up to three steps away, and the hubs."""
-    adjacency, seen = scorer.batch.adjacency, np.array([node])
-    for _ in range(3):
-        rows = [adjacency.indices[adjacency.indptr[u] : adjacency.indptr[u + 1]] for u in seen[:MOST_NEAR]]
-        seen = np.unique(np.concatenate([seen, *rows]).astype(np.int64))
-    hubs = np.argsort(-adjacency.degrees, kind="stable")[:HUBS]
+    """Nodes of a large graph to score as partners of a node: those that short walks reach, and the hubs."""
+    adjacency = scorer.batch.adjacency
+    walked = np.full((1, 2 * MOST_NEAR), -1, np.int32)
+    walk_kernel(adjacency.indptr, adjacency.indices, node, MOST_STEPS, walked)
+    hubs = keep(scorer, "hubs", lambda: np.argsort(-adjacency.degrees, kind="stable")[:HUBS])
     same = scorer.batch.graph_of[hubs] == scorer.batch.graph_of[node]
-    return np.union1d(seen, hubs[same])
+    return np.union1d(walked[walked >= 0].astype(np.int64), hubs[same])
 
 
 def _asked(scorer: Scorer, pairs: Any, header: bool | None) -> IntArray:

@@ -12,6 +12,7 @@ from psgnn.errors import InputError
 from psgnn.graph._graph import IntArray
 from psgnn.graph._sampling import NonEdges, distinct_integers, pair_code
 from psgnn.kernels._isotonic import pool_adjacent
+from psgnn.scoring._kept import keep
 from psgnn.scoring._scorer import Scorer
 from psgnn.scoring._search import top_links
 
@@ -76,10 +77,10 @@ def calibrate(scorer: Scorer, missing: float | None = None, *, seed: int = 0) ->
         raise InputError(
             f"--missing is {count:g}, but only {unlinked:.0f} pairs are not linked; make it smaller"
         )
-    rehearsal = scorer.rehearsal()
-    if rehearsal is None:
+    evidence = keep(scorer, ("calibration", seed), lambda: _rehearsed(scorer, seed))
+    if evidence is None:
         return None
-    scores, labels, weights = _evidence(*rehearsal, seed)
+    scores, labels, weights = evidence
     weights = np.where(labels > 0, weights * count / labels.sum(), weights)
     order = np.argsort(scores, kind="stable")
     knots, log_odds = _isotonic(scores[order], labels[order], weights[order])
@@ -90,6 +91,12 @@ def calibrate(scorer: Scorer, missing: float | None = None, *, seed: int = 0) ->
     total = float(weights[others] @ found.probability(scores[others]))
     scaled = found.log_probability + np.log(count / total)  # they add up to the missing links
     return Calibration(knots, scaled.clip(max=MOST_LOG_PROBABILITY), count)
+
+
+def _rehearsed(scorer: Scorer, seed: int) -> tuple[Floats, Floats, Floats] | None:
+    """What a scorer is calibrated by, or None where it has too few links; the slow part of `calibrate`."""
+    rehearsal = scorer.rehearsal()
+    return None if rehearsal is None else _evidence(*rehearsal, seed)
 
 
 def _evidence(scorer: Scorer, hidden: IntArray, seed: int) -> tuple[Floats, Floats, Floats]:
