@@ -72,4 +72,5 @@ def large_summary(summary: dict[str, Any]) -> dict[str, Any]:
     places = rng.normal(size=(2, 6000)).astype(np.float32)
     nothing = np.zeros((2, 0), np.int64)
     drawn |= {"map": places, "predicted": nothing, "ranks": nothing[0]}
+    drawn |= {"partners": [], "partners_whole": False}
     return {**summary, "runs": [{**summary["runs"][0], "nodes": size, "drawn": [drawn]}]}

@@ -5,8 +5,10 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
+import logging
 import re
 import shlex
+import time
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -25,10 +27,19 @@ import psgnn
 from conftest import adjacency_of, data_of, random_graphs
 from psgnn import cli
 from psgnn.cli.arguments import parse_setting
+from psgnn.console import Heartbeat
 from psgnn.errors import InputError
 from psgnn.models._config import make_config
 from psgnn.report import make_page, plain, summarise, write_page
 from psgnn.report._anchoring import final_units, moves, steps_of
+from psgnn.report._answers import (
+    LEAST_EXPLAINED,
+    LEAST_NODES,
+    LONGEST_PATH,
+    MOST_EXPLAINED,
+    MOST_NODES,
+    PARTNERS,
+)
 from psgnn.report._communities import find_communities
 from psgnn.report._drawing import Limits, Step, fitting_steps, thin
 from psgnn.report._measured import map_of, reliability, trained_negatives
@@ -222,7 +233,11 @@ def test_a_graph_of_100_000_nodes_fits(tmp_path: Path, summary: dict[str, Any]) 
 def test_as_many_runs_as_allowed_fit() -> None:
     limits = Limits.shared_by(MOST_RUNS)
     # Bytes in base64: hops, two places of two floats, four numbers and two ends of links; then names.
-    each = (limits.hops + limits.nodes * 32 + limits.links * 8) * 4 / 3 + limits.name_bytes
+    each = (limits.hops + limits.nodes * 32 + limits.links * 10) * 4 / 3 + limits.name_bytes
+    # Partners of nodes and explanations, with every name as long as it may be.
+    each += max(MOST_NODES // MOST_RUNS, LEAST_NODES) * PARTNERS * 300
+    explained = max(MOST_EXPLAINED // MOST_RUNS, LEAST_EXPLAINED)
+    each += explained * (20 + 3 * LONGEST_PATH + 10) * 4 * 60
     assert MOST_RUNS * each < MOST_BYTES - 5_500_000
     assert limits.nodes >= 1000
 
@@ -581,3 +596,76 @@ def test_reliability_of_honest_and_of_boastful_scores() -> None:
     # Rare positives count as much as many negatives.
     rare = ~positive | (rng.random(logits.size) < 0.1)
     assert reliability(logits[rare], positive[rare], 1)["error"] < 0.02
+
+
+# Answers
+
+
+def test_probabilities_and_partners_are_those_of_predict(folder: Path, summary: dict[str, Any]) -> None:
+    result = psgnn.load(folder)
+    run = summary["runs"][0]
+    expected = result.predict(top=200)
+    for column in ("probability", "expected_precision"):
+        np.testing.assert_allclose([row[column] for row in run["predictions"]], expected[column].to_numpy())
+    (drawn,) = run["drawn"]
+    assert drawn["partners_whole"]
+    assert sorted(each["node"] for each in drawn["partners"]) == list(range(48))
+    for each in drawn["partners"][::9]:
+        best = result.predict(of=each["node"], top=5, why=True)
+        np.testing.assert_allclose(
+            [row["score"] for row in each["rows"]], best["score"].to_numpy(), atol=1e-4
+        )
+        np.testing.assert_allclose(
+            [row["probability"] for row in each["rows"]], best["probability"].to_numpy(), rtol=1e-4
+        )
+        assert [row["because"] for row in each["rows"]] == best["because"].to_list()
+
+
+def test_explanations_are_those_of_explain(folder: Path, summary: dict[str, Any]) -> None:
+    result = psgnn.load(folder)
+    (drawn,) = summary["runs"][0]["drawn"]
+    for found in summary["runs"][0]["explanations"][:5]:
+        u, v = drawn["predicted"][:, found["rank"] - 1].tolist()
+        expected = result.explain(u, v)
+        assert found["contributions"] == expected["contributions"]
+        assert found["shared"] == [shown_name(name, 60) for name in expected["shared_neighbours"]]
+        total = found["base"] + sum(found["contributions"].values())
+        assert total == pytest.approx(found["score"], abs=1e-3)
+
+
+def test_reliability_counts_all_unlinked_pairs_and_hidden_links(
+    folder: Path, summary: dict[str, Any]
+) -> None:
+    result = psgnn.load(folder)
+    found = summary["runs"][0]["expectation"]
+    unlinked = 48 * 47 // 2 - result.view.union.adjacency.num_edges - result.hidden.shape[1]
+    assert abs(found["reliability"]["pairs"].sum() - unlinked) <= found["reliability"]["pairs"].size
+    assert found["reliability"]["hidden"].sum() == result.hidden.shape[1]
+    assert found["missing"] == pytest.approx(0.1 * result.batch.adjacency.num_edges)
+
+
+def test_of_larger_graphs_the_page_has_candidates_of_some_nodes(tmp_path: Path) -> None:
+    graph = data_of(nx.connected_watts_strogatz_graph(700, 6, 0.1, seed=0))
+    run = summarise([train(graph, tmp_path / "run")], top=20)["runs"][0]
+    (drawn,) = run["drawn"]
+    assert not drawn["partners_whole"]
+    assert 400 < len(drawn["partners"]) <= 500
+    listed = {int(v) for v in drawn["predicted"].ravel()}
+    assert listed <= {each["node"] for each in drawn["partners"]}
+    for row, (u, v) in zip(run["predictions"], drawn["predicted"].T.tolist(), strict=True):
+        (partners,) = (each["rows"] for each in drawn["partners"] if each["node"] == u)
+        better = [each["score"] for each in partners if each["place"] != v]
+        assert v in [each["place"] for each in partners] or min(better) >= row["score"] - 1e-4
+
+
+def test_without_a_terminal_a_report_logs_that_it_goes_on(caplog: pytest.LogCaptureFixture) -> None:
+    logging.getLogger("psgnn").propagate = True
+    with caplog.at_level("INFO", "psgnn"), Heartbeat("report", seconds=0.02) as beat:
+        beat.note("drawing")
+        time.sleep(0.2)
+    assert len(caplog.messages) >= 2
+    assert re.fullmatch(r"report: drawing \(\d+ s\)", caplog.messages[-1])
+    with caplog.at_level("INFO", "psgnn"), Heartbeat("report", seconds=0.02, show=False):
+        caplog.clear()
+        time.sleep(0.1)
+    assert caplog.messages == []

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import logging
 import sys
+import threading
+import time
 from collections.abc import Iterable, Iterator, Sequence
 from html import escape
 from typing import Any, TypeVar
@@ -102,6 +104,37 @@ class _Formatter(logging.Formatter):
 
     def format(self, record: logging.LogRecord) -> str:
         return "\n".join(map(shown, super().format(record).split("\n")))
+
+
+class Heartbeat:
+    """Log what is being done every few seconds, where no terminal shows bars: a person sees that it goes on."""
+
+    def __init__(self, what: str, *, seconds: float = 10.0, show: bool = True) -> None:
+        self.what, self.seconds, self.step = what, seconds, "starting"
+        self._ended = threading.Event()
+        self._thread = threading.Thread(target=self._beat, daemon=True)
+        self._show = show and not sys.stderr.isatty()
+
+    def note(self, step: str) -> None:
+        """Say what is being done now."""
+        self.step = step
+
+    def _beat(self) -> None:
+        start = time.monotonic()
+        while not self._ended.wait(self.seconds):
+            took = time.monotonic() - start
+            note = f"{self.what}: {self.step} ({took:.0f} s)"
+            logging.getLogger("psgnn").info(note, extra={"at_once": True})
+
+    def __enter__(self) -> Heartbeat:
+        if self._show:
+            self._thread.start()
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self._ended.set()
+        if self._show:
+            self._thread.join()
 
 
 class _WaitingNotes(logging.Handler):

@@ -416,3 +416,114 @@ def test_a_graph_of_100_000_nodes_is_drawn_and_answers(
     point_at(page, 17)
     page.wait_for_selector("#tooltip", state="visible")
     assert "ß" in text(page, "#tooltip")
+
+
+# Answers
+
+
+def test_a_node_has_a_page_at_an_address(show: Open, page_file: Path, summary: dict[str, Any]) -> None:
+    page = show(page_file)
+    drawn = summary["runs"][0]["drawn"][0]
+    assert not page.is_visible("#node")
+    point_at(page, 20)
+    page.mouse.down()
+    page.mouse.up()
+    page.wait_for_function("location.hash === '#node=node%2020'")
+    assert page.is_visible("#node")
+    assert text(page, "#node-name") == "node 20"
+    partners = next(each["rows"] for each in drawn["partners"] if each["node"] == 20)
+    cells = page.locator("#partners-table tbody tr").all_inner_texts()
+    assert [cell.split("\t")[0] for cell in cells] == [drawn["names"][row["place"]] for row in partners]
+    assert all(row["because"] in cell for row, cell in zip(partners, cells, strict=True))
+    links = np.concatenate([drawn["links"], drawn["held_out"]], axis=1)
+    near = {drawn["names"][v] for pair in links.T.tolist() if 20 in pair for v in pair if v != 20}
+    assert set(page.locator("#neighbours button").all_inner_texts()) == near
+    rows = page.locator("#position-table tbody tr").all_inner_texts()
+    counted = {row.split("\t")[0]: row.count(",") + 1 for row in rows}
+    assert counted == {
+        "not reached" if h < 0 else str(h): int((drawn["hops"][:, 20] == h).sum())
+        for h in set(drawn["hops"][:, 20].tolist())
+    }
+    page.focus("#neighbours button")
+    page.keyboard.press("Enter")
+    page.wait_for_function("document.getElementById('node-name').textContent !== 'node 20'")
+    assert text(page, "#node-name") in near
+    page.go_back()
+    page.wait_for_function("document.getElementById('node-name').textContent === 'node 20'")
+
+
+def test_addresses_open_nodes_and_predictions(show: Open, page_file: Path, summary: dict[str, Any]) -> None:
+    page = show(page_file)
+    for name in HOSTILE_NAMES[:8]:
+        page.evaluate("(name) => { location.hash = `node=${encodeURIComponent(name)}`; }", shown_name(name))
+        page.wait_for_function(
+            "(name) => document.getElementById('node-name').textContent === name", arg=shown_name(name)
+        )
+    page.evaluate("() => { location.hash = 'node=nobody'; }")
+    page.wait_for_function("document.getElementById('node-details').textContent.includes('No drawn node')")
+    page.evaluate("() => { location.hash = 'node=node%2033&run=3'; }")
+    page.wait_for_function("document.getElementById('run').value === '2'")
+    assert text(page, "#node-name") == "node 33"
+    assert "no anchors" in text(page, "#position-note")
+    page.evaluate("() => { location.hash = 'prediction=1'; }")
+    page.wait_for_selector("#why", state="visible")
+    assert summary["runs"][0]["predictions"][0]["source"] in text(page, "#why-name")
+
+
+def test_typing_a_name_completes_it(show: Open, page_file: Path) -> None:
+    page = show(page_file)
+    page.focus("#find")
+    page.keyboard.type("ode 3")
+    found = page.evaluate("[...document.querySelectorAll('#find-names option')].map((each) => each.value)")
+    assert found == [f"node {v}" for v in range(30, 40)]
+    page.fill("#find", "<img")
+    found = page.evaluate("[...document.querySelectorAll('#find-names option')].map((each) => each.value)")
+    assert found == [HOSTILE_NAMES[0]]
+
+
+def test_why_shows_parts_that_add_up(show: Open, page_file: Path, summary: dict[str, Any]) -> None:
+    page = show(page_file)
+    found = summary["runs"][0]["explanations"][0]
+    page.locator("#predictions-table tbody button", has_text="Why").first.click()
+    page.wait_for_selector("#why", state="visible")
+    assert page.evaluate("document.activeElement.id") == "why-name"
+    for name in [*found["shared"], *found["paths"][0]]:
+        assert name in page.evaluate("document.getElementById('why-facts').textContent")
+    bars = page.evaluate(
+        "['y', 'x'].map((each) => Array.from(document.getElementById('why-plot').data[0][each]))"
+    )
+    values = dict(zip(*bars, strict=True))
+    score = values.pop("score")
+    assert sum(values.values()) == pytest.approx(score, abs=1e-3)
+    page.select_option("#run", "2")
+    assert not page.is_visible("#why")
+    page.locator("#predictions-table tbody button", has_text="Why").first.click()
+    page.wait_for_selector("#why", state="visible")
+    assert "reads all evidence at once" in text(page, "#why-caption")
+    assert not page.is_visible("#why-plot")
+
+
+def test_expected_precision_is_the_mean_of_the_probabilities(
+    show: Open, page_file: Path, summary: dict[str, Any]
+) -> None:
+    page = show(page_file)
+    rows = summary["runs"][0]["predictions"]
+    likely = np.array([row["probability"] for row in rows])
+    drawn = page.evaluate("Array.from(document.getElementById('expected-plot').data[0].y)")
+    np.testing.assert_allclose(drawn, np.cumsum(likely) / np.arange(1, len(rows) + 1))
+    count = min(50, len(rows))
+    assert f"Of the first {count} about {round(likely[:count].sum())} " in text(page, "#expected-caption")
+    axes = page.evaluate(
+        "['xaxis', 'yaxis'].map((each) => document.getElementById('real-plot').layout[each].type)"
+    )
+    assert axes == ["log", "log"]
+
+
+def test_a_run_of_the_pair_task_has_no_probabilities(show: Open, tmp_path: Path) -> None:
+    write_page(
+        summarise([train(hostile_graph(), tmp_path / "run", task="pair")], top=10), tmp_path / "pair.html"
+    )
+    page = show(tmp_path / "pair.html")
+    assert "predicts shared classes, not links" in text(page, "#expected-caption")
+    assert not page.is_visible("#expected-plot")
+    assert "probability" not in text(page, "#predictions-table thead")

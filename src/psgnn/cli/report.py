@@ -38,7 +38,7 @@ def report_command(
 
     Example: psgnn report my-run -o report.html
     """
-    from psgnn.console import print_json, set_verbosity
+    from psgnn.console import Heartbeat, print_json, set_verbosity
     from psgnn.paths import check_output
 
     set_verbosity(quiet=quiet or as_json, verbose=verbose)
@@ -51,10 +51,13 @@ def report_command(
     from psgnn.report._page import write_page
     from psgnn.report._summary import plain, summarise
 
-    summary = summarise(runs, top=top, comparison=comparison, show_progress=not quiet and not as_json)
-    if out is not None:
-        size = write_page(summary, out, force=force)
-        if not as_json:
-            say(f"the report is {out} ({size / 1e6:.1f} MB); open it in a browser")
+    shown = not quiet and not as_json
+    with Heartbeat("report", show=shown) as beat:
+        summary = summarise(runs, top=top, comparison=comparison, show_progress=shown, on_step=beat.note)
+        if out is not None:
+            beat.note("writing the page")
+            size = write_page(summary, out, force=force)
+    if out is not None and not as_json:
+        say(f"the report is {out} ({size / 1e6:.1f} MB); open it in a browser")
     if as_json:
         print_json(plain(summary))

@@ -158,7 +158,11 @@ class SetDecoder(PairDecoder):
             statistics, seen, known = (torch.from_numpy(part).to(device) for part in mixed)
             places = [torch.from_numpy(place).to(device) for place in rows]
             found = self.read(
-                statistics, seen.reshape(-1, *shape), known.reshape(-1, 2, 3 * width), places, count
+                statistics,
+                seen.reshape(len(seen), *shape),
+                known.reshape(len(known), 2, 3 * width),
+                places,
+                count,
             )
             return np.asarray(found.cpu().numpy())
 

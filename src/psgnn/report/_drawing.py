@@ -86,6 +86,7 @@ def draw_graph(
     *,
     wanted: IntArray,
     classes: IntArray | None,
+    held_out: IntArray | None = None,
     seed: int = 0,
 ) -> dict[str, Any]:
     """Everything that the page needs to draw one graph; arrays are NumPy's.
@@ -98,13 +99,15 @@ def draw_graph(
         limits: what fits the page.
         wanted: nodes that are to be drawn if there is room, such as those of predictions.
         classes: of the nodes, if known.
+        held_out: links ``[2, H]`` that the model was not shown in training, local ids.
         seed: of the layout and of what is drawn by chance.
     """
     rng = np.random.default_rng(seed)
     singles = np.array([unit[0] for unit in final if len(unit) == 1], np.int64)
     shown = thin(adjacency, np.concatenate([singles, wanted]), limits.nodes, rng)
     steps, units = fitting_steps(steps, final, limits.hops // max(shown.size, 1))
-    links = _links(adjacency, shown, limits.links, rng)
+    links = _links(adjacency.edges(), adjacency.num_nodes, shown, limits.links, rng)
+    unseen = np.zeros((2, 0), np.int64) if held_out is None else held_out
     place = place_nodes(adjacency, seed)[shown]
     number = {unit: i for i, unit in enumerate(units)}
     return {
@@ -118,6 +121,7 @@ def draw_graph(
         "class": None if classes is None else classes[shown],
         "community": find_communities(adjacency, seed)[shown],
         "links": links,
+        "held_out": _links(unseen, adjacency.num_nodes, shown, limits.links // 4, rng),
         "anchors": [_unit_name(unit, names, i) for i, unit in enumerate(units)],
         "hops": unit_hops(adjacency, units, shown),
         "nearest": nearest_hops(adjacency, final)[shown],
@@ -168,11 +172,13 @@ def nearest_hops(adjacency: Adjacency, units: list[Unit]) -> npt.NDArray[np.int1
     return set_columns(adjacency, nodes, np.array([0, nodes.size]))[:, 0]
 
 
-def _links(adjacency: Adjacency, shown: IntArray, limit: int, rng: np.random.Generator) -> IntArray:
+def _links(
+    edges: IntArray, num_nodes: int, shown: IntArray, limit: int, rng: np.random.Generator
+) -> IntArray:
     """Links between shown nodes as places in `shown`, ``[2, L]``; of too many a random part."""
-    place = np.full(adjacency.num_nodes, -1, np.int64)
+    place = np.full(num_nodes, -1, np.int64)
     place[shown] = np.arange(shown.size)
-    ends = place[adjacency.edges()]
+    ends = place[edges]
     ends = ends[:, (ends >= 0).all(axis=0)]
     if ends.shape[1] > limit:
         ends = ends[:, np.sort(rng.choice(ends.shape[1], limit, replace=False))]

@@ -13,7 +13,7 @@ from psgnn.distances._propagation import Floats
 from psgnn.graph._graph import IntArray
 from psgnn.models._config import ModelConfig
 from psgnn.report._names import shown_name
-from psgnn.scoring import HEURISTICS, score_pairs, top_links
+from psgnn.scoring import HEURISTICS, Calibration, score_pairs, top_links
 from psgnn.tasks._metrics import evaluate
 from psgnn.training._heldout import HeldOut, part_of
 from psgnn.training._run import Run
@@ -102,13 +102,20 @@ def compare_rules(run: Run, held_out: HeldOut | None, *, show_progress: bool = F
 
 
 def predictions(
-    run: Run, count: int, classes: IntArray | None, *, show_progress: bool = False
+    run: Run,
+    count: int,
+    classes: IntArray | None,
+    calibration: Calibration | None = None,
+    *,
+    show_progress: bool = False,
 ) -> dict[str, Any]:
-    """The best-scored pairs that are not linked, with their names, hops and common neighbours.
+    """The best-scored pairs that are not linked, with their names, hops, common neighbours and probabilities.
 
     ``pairs`` are union ids ``[2, n]``, ``rows`` say the same in words, best first.
     """
     ends, scores = top_links(run, count, show_progress=show_progress)
+    likely = None if calibration is None else calibration.probability(scores)
+    expected = None if likely is None else np.cumsum(likely) / np.arange(1, likely.size + 1)
     union = run.batch
     apart = hops_between(union.adjacency, ends)
     common = score_pairs("common-neighbours", union, ends)
@@ -123,6 +130,8 @@ def predictions(
             "source": shown_name(names[u], 60),
             "target": shown_name(names[v], 60),
             "score": round(score, 4),
+            "probability": None if likely is None else float(likely[i]),
+            "expected_precision": None if expected is None else float(expected[i]),
             "hops": None if apart[i] < 0 else int(apart[i]),
             "common": int(common[i]),
         }

@@ -19,7 +19,7 @@ import numpy as np
 
 from psgnn.paths import atomic_write
 
-SCRIPTS = ("data.js", "charts.js", "graph.js", "tables.js", "page.js")
+SCRIPTS = ("data.js", "charts.js", "graph.js", "answers.js", "tables.js", "page.js")
 MOST_BYTES = 15_000_000
 # Above this many nodes WebGL draws the graph; plotly.js then makes functions out of texts of its own, which the
 # content policy has to allow.

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import math
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -20,9 +20,11 @@ from psgnn.errors import InputError
 from psgnn.graph._graph import IntArray
 from psgnn.models._config import make_config
 from psgnn.report._anchoring import describe, final_units, steps_of
+from psgnn.report._answers import add_partners, expectation, explanations
 from psgnn.report._drawing import MOST_GRAPHS, Limits, Unit, draw_graph
 from psgnn.report._measured import compare_rules, map_of, predictions, score_histogram
 from psgnn.report._names import shown_name
+from psgnn.scoring import calibrate
 from psgnn.training._heldout import read_held_out
 from psgnn.training._record import parse_document
 from psgnn.training._run import Run, load
@@ -40,20 +42,29 @@ def summarise(
     top: int = 200,
     comparison: str | Path | None = None,
     show_progress: bool = False,
+    on_step: Callable[[str], None] = lambda step: None,
 ) -> dict[str, Any]:
     """Everything that a report says about finished runs.
 
     Args:
-        folders: the runs.
-        top: so many predictions of each.
-        comparison: a file that ``psgnn compare --json`` wrote, to show beside them.
-        show_progress: show bars with the time left.
+        folders: The runs.
+        top: How many predictions of each.
+        comparison: A file that ``psgnn compare --json`` wrote, to show beside them.
+        show_progress: Show bars with the time left.
+        on_step: Called with a few words when a part of the work begins.
+
+    Returns:
+        A dict. Of each of its ``runs``, ``predictions`` lists pairs with ``probability`` and ``expected_precision``,
+        ``expectation`` the number of missing links behind them and the reliability of the probabilities,
+        ``explanations`` why the first predictions have their scores, and ``drawn`` the graphs, with ``partners`` of
+        some of their nodes. Probabilities are None where there are none, and ``expectation`` says why.
     """
     if not folders:
         raise InputError("no run was given; name the folder of a run that psgnn train made")
     if len(folders) > MOST_RUNS:
         raise InputError(f"{len(folders)} runs do not fit one page, {MOST_RUNS} do; make several reports")
     compared = None if comparison is None else read_comparison(Path(comparison))
+    on_step("loading")
     results = [(Path(folder), load(folder)) for folder in folders]
     limits = Limits.shared_by(len(results))
     names = _run_names([folder for folder, _ in results])
@@ -61,7 +72,7 @@ def summarise(
         "format": 1,
         "psgnn": __version__,
         "runs": [
-            {"name": name, **_summarise_run(folder, run, limits, top, show_progress)}
+            {"name": name, **_summarise_run(folder, run, limits, top, len(results), show_progress, on_step)}
             for name, (folder, run) in zip(names, results, strict=True)
         ],
         "comparison": compared,
@@ -86,7 +97,15 @@ def _run_names(folders: list[Path]) -> list[str]:
     return [shown_name(name, 80) for name in listed]
 
 
-def _summarise_run(folder: Path, run: Run, limits: Limits, top: int, show_progress: bool) -> dict[str, Any]:
+def _summarise_run(
+    folder: Path,
+    run: Run,
+    limits: Limits,
+    top: int,
+    runs: int,
+    show_progress: bool,
+    on_step: Callable[[str], None],
+) -> dict[str, Any]:
     record, union = run.record, run.view.union
     task = record.get("task")
     about: dict[str, Any] = task if isinstance(task, dict) else {}
@@ -94,11 +113,20 @@ def _summarise_run(folder: Path, run: Run, limits: Limits, top: int, show_progre
     held_out = read_held_out(folder, union)
     classes = None if held_out is None else held_out.classes
     final = final_units(run)
-    found = predictions(run, top, classes, show_progress=show_progress)
+    on_step("learning how likely scores are links")
+    calibration = calibrate(run)
+    on_step("searching for missing links")
+    found = predictions(run, top, classes, calibration, show_progress=show_progress)
+    on_step("explaining predictions")
+    explained = explanations(run, found["pairs"], runs)
     config = run.model.config
+    on_step("drawing")
     embeddings = run.embed(show_progress=show_progress)
     places, shares = map_of(embeddings)
     drawn = _drawn(run, final, limits, found["pairs"], classes, places, show_progress)
+    on_step("looking for partners of nodes")
+    add_partners(run, drawn, found["pairs"], calibration, runs)
+    on_step("measuring anchors and rules")
     return {
         "model": config.name,
         "preset": config.preset,
@@ -123,6 +151,8 @@ def _summarise_run(folder: Path, run: Run, limits: Limits, top: int, show_progre
         "scores": score_histogram(run, held_out),
         "rules": compare_rules(run, held_out, show_progress=show_progress),
         "predictions": found["rows"],
+        "expectation": expectation(run, calibration),
+        "explanations": explained,
         "settings": config.model_dump(),
         "versions": record.get("versions", {}),
         "command": _command(run, about.get("negatives")),
@@ -154,6 +184,7 @@ def _drawn(
             room,
             wanted=own.T.ravel(),
             classes=None if classes is None else classes[first:last],
+            held_out=run.hidden[:, (run.hidden[0] >= first) & (run.hidden[0] < last)] - first,
         )
         graph["map"] = places[first:last][graph["shown"]].T
         place = {int(v): i for i, v in enumerate(graph["shown"])}

@@ -27,12 +27,14 @@ MOST_LOG_PROBABILITY = float(np.log(0.98))  # nothing is certain
 class Calibration:
     """A map from scores to the log-probability that a pair is a missing link: increasing, linear between ``knots``.
 
-    ``missing`` is the number of missing links that the probabilities of all pairs add up to.
+    ``missing`` is the number of missing links that the probabilities of all pairs add up to. ``rehearsed`` are the
+    scores, labels and weights ``[P]`` that it was learned from: hidden links (1) and other pairs (0).
     """
 
     knots: Floats
     log_probability: Floats
     missing: float
+    rehearsed: tuple[Floats, Floats, Floats]
 
     def probability(self, scores: npt.NDArray[Any]) -> Floats:
         """The probability that pairs of these scores are missing links."""
@@ -80,17 +82,22 @@ def calibrate(scorer: Scorer, missing: float | None = None, *, seed: int = 0) ->
     evidence = keep(scorer, ("calibration", seed), lambda: _rehearsed(scorer, seed))
     if evidence is None:
         return None
-    scores, labels, weights = evidence
-    weights = np.where(labels > 0, weights * count / labels.sum(), weights)
+    return fit_calibration(*evidence, count)
+
+
+def fit_calibration(scores: Floats, labels: Floats, weights: Floats, count: float) -> Calibration:
+    """The calibration that a rehearsal gives: scores and labels of pairs, the weights of those that stand for more."""
+    rehearsed = scores, labels, np.where(labels > 0, weights * count / max(labels.sum(), 1), weights)
+    weights = rehearsed[2]
     order = np.argsort(scores, kind="stable")
     knots, log_odds = _isotonic(scores[order], labels[order], weights[order])
     # Pairs that count as unlinked here are those that are asked about later, the truly missing links among them. So of
     # so many such pairs as there are at a score, so many are missing links: the odds are the probability.
-    found = Calibration(knots, log_odds.clip(max=MOST_LOG_PROBABILITY), count)
+    found = Calibration(knots, log_odds.clip(max=MOST_LOG_PROBABILITY), count, rehearsed)
     others = labels == 0
     total = float(weights[others] @ found.probability(scores[others]))
     scaled = found.log_probability + np.log(count / total)  # they add up to the missing links
-    return Calibration(knots, scaled.clip(max=MOST_LOG_PROBABILITY), count)
+    return Calibration(knots, scaled.clip(max=MOST_LOG_PROBABILITY), count, rehearsed)
 
 
 def _rehearsed(scorer: Scorer, seed: int) -> tuple[Floats, Floats, Floats] | None:

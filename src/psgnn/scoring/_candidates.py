@@ -41,6 +41,15 @@ def walk_partners(adjacency: Adjacency, count: int) -> Partners:
     return partners
 
 
+def near_partners(adjacency: Adjacency, nodes: IntArray, count: int) -> IntArray:
+    """Some nodes, each with its partners of `walk_partners`, ``[2, P]``."""
+    partners = np.full((nodes.size, 2 * count), -1, np.int32)
+    for i, node in enumerate(nodes.tolist()):
+        kernels.walk_partners(adjacency.indptr, adjacency.indices, node, MOST_STEPS, partners[i : i + 1])
+    rows, partner = pairs_of(partners)
+    return np.stack([nodes[rows], partner])
+
+
 def nearest_partners(
     union: GraphBatch, h: Floats, count: int, *, dot: bool, rng: np.random.Generator
 ) -> Partners:

@@ -77,10 +77,11 @@ def main_reason(scorer: Scorer, pairs: IntArray) -> list[str]:
     shared = np.array([np.intersect1d(one, other, assume_unique=True).size for one, other in ends], np.int64)
     hops = np.zeros(shared.size)
     hops[shared == 0] = hops_between(adjacency, pairs[:, shared == 0])
-    return [_reason(int(count), int(apart)) for count, apart in zip(shared, hops, strict=True)]
+    return [reason_of(int(count), int(apart)) for count, apart in zip(shared, hops, strict=True)]
 
 
-def _reason(shared: int, hops: int) -> str:
+def reason_of(shared: int, hops: int) -> str:
+    """The main fact about a pair of so many shared neighbours and hops (-1: no path), in a few words."""
     if shared:
         return f"{shared} shared neighbour{'s' if shared > 1 else ''}"
     return f"{hops} hops apart" if hops >= 0 else "no path between them"
@@ -166,7 +167,11 @@ def _coalitions(evidence: Evidence, groups: list[str]) -> np.ndarray:
         # Sets that differ in groups of other tables alone share their rows of this one.
         some, place = np.unique(masks & np.bitwise_or.reduce(bit, initial=0), return_inverse=True)
         own = (some[:, None] & bit) > 0  # [D, S]
-        mixed.append(np.where(own[:, None], table[0], table[None, 1:]).reshape(-1, table.shape[1]))
+        mixed.append(
+            np.where(own[:, None], table[0], table[None, 1:]).reshape(
+                own.shape[0] * references, -1 if table.size else 0
+            )
+        )
         rows.append((place[:, None] * references + np.arange(references)).ravel())
     scores = evidence.score([np.ascontiguousarray(part) for part in mixed], rows)
     return np.asarray(scores.reshape(masks.size, references).mean(axis=1), np.float64)

@@ -216,10 +216,22 @@ function listenToHover(id, offset) {
   at(id).on("plotly_click", (event) => {
     const v = nodeOf(event.points[0], offset());
     if (v === undefined || v < 0) return;
-    state.node = v;
-    showNode(v);
-    drawGraph();
+    openNode(v);
   });
+}
+
+// Complete what is typed: names that begin with it, then names that hold it.
+function completeNames(text) {
+  const wanted = text.toLowerCase();
+  const { names } = state.graph;
+  const most = 12, starts = [], holds = [];
+  for (let v = 0; wanted && v < names.length && starts.length < most; v++) {
+    const place = names[v].toLowerCase().indexOf(wanted);
+    if (place === 0) starts.push(names[v]);
+    else if (place > 0 && holds.length < most) holds.push(names[v]);
+  }
+  const found = [...new Set([...starts, ...holds])].slice(0, most);
+  at("find-names").replaceChildren(...found.map((name) => make("option", null, { value: name })));
 }
 
 function findNode(text) {
@@ -232,9 +244,7 @@ function findNode(text) {
     at("node-details").replaceChildren(make("p", `No drawn node has "${text}" in its name.`));
     return;
   }
-  state.node = found;
-  showNode(found);
-  drawGraph();
+  openNode(found);
 }
 
 function stepText() {
@@ -290,6 +300,7 @@ function showGraph(number) {
   state.graph = { ...run.drawn[number], number };
   state.node = -1;
   state.pair = null;
+  at("node").hidden = true;
   const { kind, moves, picker } = run.anchors;
   const colours = [["coverage", "hops to the nearest anchor (coverage)"], ["anchor", "hops to one anchor"],
     ["class", "class"], ["community", "community (found by Louvain's method)"], ["degree", "number of links"]]

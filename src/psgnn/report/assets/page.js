@@ -51,7 +51,8 @@ function setTheme(dark) {
   at("theme").setAttribute("aria-pressed", String(dark));
   if (!state.run) return;
   setStep(state.step);
-  for (const redraw of [drawRules, drawScores, drawReach]) redraw(state.run);
+  drawWhy();
+  for (const redraw of [drawRules, drawScores, drawReach, drawExpected]) redraw(state.run);
   if (report.runs.length > 1) drawRuns();
 }
 
@@ -74,6 +75,8 @@ function listen() {
   at("step").addEventListener("input", (event) => { play(false); setStep(Number(event.target.value)); });
   at("play").addEventListener("click", () => play(state.playing === null));
   at("find").addEventListener("keydown", (event) => { if (event.key === "Enter" && event.target.value) findNode(event.target.value); });
+  at("find").addEventListener("input", (event) => completeNames(event.target.value));
+  window.addEventListener("hashchange", readFragment);
   at("search").addEventListener("input", searchPredictions);
   at("copy").addEventListener("click", copyCommand);
 }
@@ -99,6 +102,7 @@ function start() {
   fillComparison();
   listenToHover("graph-plot", () => state.offset);
   listenToHover("map-plot", () => 0);
+  readFragment();
   document.documentElement.dataset.ready = "true";
 }
 

@@ -63,10 +63,12 @@ function fillPredictions(run) {
   say("predictions-note", (pair
     ? "Unlinked pairs that the model holds most likely to be of the same class, best first."
     : "Pairs that are not linked and that the model holds most likely to be: the missing links, best first.") +
-    " Held-out links are known and left out. A score has a meaning beside other scores of this run only.");
+    " Held-out links are known and left out. A score has a meaning beside other scores of this run only." +
+    (run.explanations.length < run.predictions.length ? ` "Why" explains the first ${run.explanations.length}.` : ""));
+  const likely = run.expectation.why === null, explained = new Set(run.explanations.map((each) => each.rank));
   const several = run.graphs > 1, classes = run.predictions.some((row) => "same_class" in row);
   const columns = [["rank", "number"], ...(several ? [["graph", "number"]] : []), ["source", "text"], ["target", "text"],
-    ["score", "number"], ["hops apart", "number"], ["common neighbours", "number"],
+    ["score", "number"], ...(likely ? [["probability", "number"]] : []), ["hops apart", "number"], ["common neighbours", "number"],
     ...(classes ? [["same class", "text"]] : []), ["", "text"]];
   const places = new Map();
   run.drawn.forEach((graph, number) => graph.ranks.forEach((rank, i) => {
@@ -74,11 +76,20 @@ function fillPredictions(run) {
     if (ends.every((v) => v >= 0)) places.set(rank, [number, ends]);
   }));
   fillTable("predictions-table", columns, run.predictions.map((row) => [
-    row.rank, ...(several ? [row.graph] : []), row.source, row.target, fixed(row.score), row.hops, row.common,
+    row.rank, ...(several ? [row.graph] : []), row.source, row.target, fixed(row.score), ...(likely ? [chance(row.probability)] : []), row.hops, row.common,
     ...(classes ? [row.same_class === null ? null : row.same_class ? "yes" : "no"] : []),
-    places.has(row.rank) ? showButton(row, places.get(row.rank)) : make("span", "not drawn"),
+    buttons(places.has(row.rank) ? showButton(row, places.get(row.rank)) : make("span", "not drawn"),
+      ...(explained.has(row.rank) ? [whyButton(row)] : [])),
   ]));
+  at("why").hidden = true;
+  drawExpected(run);
   searchPredictions();
+}
+
+function buttons(...several) {
+  const cell = make("span", null, { class: "controls" });
+  cell.append(...several);
+  return cell;
 }
 
 function showButton(row, [number, ends]) {
