@@ -101,9 +101,32 @@ def fit_calibration(scores: Floats, labels: Floats, weights: Floats, count: floa
 
 
 def _rehearsed(scorer: Scorer, seed: int) -> tuple[Floats, Floats, Floats] | None:
-    """What a scorer is calibrated by, or None where it has too few links; the slow part of `calibrate`."""
+    """What a scorer is calibrated by, or None where it has too few links; the slow part of `calibrate`.
+
+    With more links to see, a scorer gives the same pairs other scores. So a score of the rehearsal becomes the score
+    that the scorer itself gives at the same rank among the pairs that are unlinked in both.
+    """
     rehearsal = scorer.rehearsal()
-    return None if rehearsal is None else _evidence(*rehearsal, seed)
+    if rehearsal is None:
+        return None
+    scores, labels, weights = _evidence(*rehearsal, seed)
+    now, _, stands_for = _evidence(scorer, np.zeros((2, 0), np.int64), seed)
+    others = labels == 0
+    return _at_same_rank(scores, (scores[others], weights[others]), (now, stands_for)), labels, weights
+
+
+def _at_same_rank(scores: Floats, before: tuple[Floats, Floats], now: tuple[Floats, Floats]) -> Floats:
+    """Scores of one scorer as those of another with as many pairs above them; ``before`` and ``now`` hold both's pairs.
+
+    Pairs are their scores and how many pairs each stands for. Above the best pair scores keep their distance to it.
+    """
+    ranked = []
+    for values, stands_for in (before, now):
+        order = np.argsort(-values, kind="stable")
+        ranked.append((values[order], np.cumsum(stands_for[order]) - stands_for[order] / 2))
+    (old, old_rank), (new, new_rank) = ranked
+    rank = np.interp(-scores, -old, old_rank)
+    return np.asarray(np.interp(rank, new_rank, new) + np.maximum(scores - old[0], 0))
 
 
 def _evidence(scorer: Scorer, hidden: IntArray, seed: int) -> tuple[Floats, Floats, Floats]:
