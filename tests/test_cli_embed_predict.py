@@ -233,7 +233,7 @@ def test_interrupted_predictions_leave_nothing(
     def interrupted(*args: object, **kwargs: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("psgnn.graph._exports.write_frame", interrupted)
+    monkeypatch.setattr("psgnn.graph._exports._write_csv", interrupted)
     assert run("predict", "run", "--top", 3, "-o", "p.csv") == (130, "", "psgnn: error: interrupted\n")
     assert {path.name for path in tmp_path.iterdir()} == {"run"}
 

@@ -352,7 +352,7 @@ def test_every_convolution_can_score(conv: str) -> None:
 
 
 @pytest.mark.parametrize("k", ["log", "log^2", 3])
-@pytest.mark.parametrize("name", [name for name in PICKERS if name != "none"])
+@pytest.mark.parametrize("name", [name for name in PICKERS if name not in ("none", "named")])
 def test_every_picker_takes_k_per_graph_and_is_fixed_in_evaluation(name: str, k: int | str) -> None:
     from psgnn.anchors import anchor_count
     from psgnn.models._models import model_of

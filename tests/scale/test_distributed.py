@@ -102,11 +102,11 @@ from psgnn.positions import _measure as positions
 psgnn.models._team.SMALL = 0
 told = {"measured": 0, "mapped": set()}
 measure, seen = positions.measure_channels, positions._measure
-def measure_channels(view, nodes, parts):
+def measure_channels(view, nodes, parts, *more):
     told["measured"] += 1
     if os.environ.get("PSGNN_TEST_FAIL"):
         raise MemoryError("no room")
-    return measure(view, nodes, parts)
+    return measure(view, nodes, parts, *more)
 def measured(view, nodes, parts):
     found = seen(view, nodes, parts)
     told["mapped"].add(isinstance(found.channels, np.memmap))

@@ -135,12 +135,15 @@ def _load_state(
     if union is not None and bool(best) != bool(history):
         raise ValueError("the weights of the best epoch are missing, or belong to no epoch")
     where = next(model.parameters()).device
+    weights, best, average = (
+        {key: value.to(where) for key, value in found.items()} for found in (weights, best, average)
+    )
     model.load_state_dict(weights)
     optimizer.load_state_dict({**optimizer.state_dict(), "state": slots})
     return State(
         **numbers,
         history=history,
-        best_weights={key: value.to(where) for key, value in best.items()},
-        average={key: value.to(where) for key, value in average.items()},
+        best_weights=best,
+        average=average,
         best_choice=choice if best else None,
     )
