@@ -14,7 +14,7 @@ from psgnn.graph._sampling import NonEdges, distinct_integers, pair_code
 from psgnn.kernels._isotonic import pool_adjacent
 from psgnn.scoring._kept import keep
 from psgnn.scoring._scorer import Scorer
-from psgnn.scoring._search import top_links
+from psgnn.scoring._search import scores_of_few, top_links
 
 Floats = npt.NDArray[np.float64]
 
@@ -132,13 +132,17 @@ def _at_same_rank(scores: Floats, before: tuple[Floats, Floats], now: tuple[Floa
 def _evidence(scorer: Scorer, hidden: IntArray, seed: int) -> tuple[Floats, Floats, Floats]:
     """Scores, labels and weights of pairs: all hidden links, the best other pairs, and a sample of the rest."""
     batch = scorer.batch
+    codes = pair_code(np.sort(hidden, axis=0))
+    few = scores_of_few(scorer)
+    if few is not None:
+        pairs, scores = few
+        return (
+            scores.astype(np.float64),
+            np.isin(pair_code(pairs), codes).astype(np.float64),
+            np.ones(scores.size),
+        )
     pool = NonEdges(batch.ptr, batch.adjacency.edges())
     total = int(pool.sizes.sum())
-    codes = pair_code(np.sort(hidden, axis=0))
-    if total <= SAMPLED:  # all of them
-        pairs = pool.unrank(np.arange(total))
-        labels = np.isin(pair_code(pairs), codes).astype(np.float64)
-        return scorer.score(pairs).astype(np.float64), labels, np.ones(total)
     ranked, ranked_scores = top_links(scorer, RANKED, seed=seed)
     best = ranked_scores[~np.isin(pair_code(np.sort(ranked, axis=0)), codes)]
     some = pool.unrank(np.sort(distinct_integers(total, SAMPLED, np.random.default_rng(seed))))

@@ -14,11 +14,14 @@ from psgnn.console import Bar, progress
 from psgnn.distances._propagation import Floats
 from psgnn.errors import InputError
 from psgnn.graph._graph import IntArray
+from psgnn.graph._sampling import NonEdges
 from psgnn.kernels._pairs import local_walks
 from psgnn.kernels._parallel import parallel_map
 from psgnn.scoring._candidates import nearest_partners, pairs_of, prominent_pairs, walk_partners
+from psgnn.scoring._kept import keep
 from psgnn.scoring._scorer import Scorer, blocks_of
 
+FEW_PAIRS = 20_000  # whose scores are kept
 EXACT_PAIRS = 100_000  # of a set decoder, which looks at every pair by itself: so many are scored in any case
 EXACT_EMBEDDED_PAIRS = 2_000_000  # of a product or distance of embeddings
 LEAST_SCORED, SCORED_PER_LINK = 20_000, 40
@@ -60,15 +63,35 @@ def top_links(
     """
     if n < 1:
         raise InputError(f"ask for 1 or more links, found {n}")
-    search = Search(scorer, n, np.random.default_rng(seed))
-    search.look_around(show_progress)
-    with Bar("scoring pairs", search.budget, show=show_progress) as bar:
-        search.run(bar.update)
-    best = np.argsort(-search.scores, kind="stable")[:n]
-    pairs = search.pairs(search.scored[best])
+    few = scores_of_few(scorer)
+    if few is not None:
+        pairs, scores = few
+        pairs = pairs[:, np.argsort(-scores, kind="stable")[:n]]
+    else:
+        search = Search(scorer, n, np.random.default_rng(seed))
+        search.look_around(show_progress)
+        with Bar("scoring pairs", search.budget, show=show_progress) as bar:
+            search.run(bar.update)
+        best = np.argsort(-search.scores, kind="stable")[:n]
+        pairs = search.pairs(search.scored[best])
     scores = scorer.score(pairs)  # what the scorer gives for exactly these pairs
     order = np.argsort(-scores, kind="stable")
     return pairs[:, order], scores[order]
+
+
+def scores_of_few(scorer: Scorer) -> tuple[IntArray, Floats] | None:
+    """All unlinked pairs ``[2, P]`` and their scores, kept with the scorer; None where there are many."""
+    sizes = scorer.batch.sizes.astype(np.float64)
+    if float((sizes * (sizes - 1) / 2).sum()) > FEW_PAIRS:
+        return None
+
+    def score() -> tuple[IntArray, Floats]:
+        links = np.concatenate([scorer.batch.adjacency.edges(), scorer.hidden], axis=1)
+        pool = NonEdges(scorer.batch.ptr, np.unique(np.sort(links, axis=0), axis=1))
+        pairs = pool.unrank(np.arange(int(pool.sizes.sum())))
+        return pairs, scorer.score(pairs)
+
+    return keep(scorer, "few", score)
 
 
 def all_pairs(ptr: IntArray, most: int = PART) -> Iterator[IntArray]:
