@@ -25,7 +25,7 @@ from psgnn.positions._spectral import MOST_VECTORS, _Smoother, _SmootherOfOne, a
 from psgnn.positions._statistics import UNKNOWN_HOPS, pair_statistics, statistic_names
 from psgnn.positions._view import View
 
-PARTS = [part.name for part in fields(Parts)]
+PARTS = [part.name for part in fields(Parts) if part.type == "bool"]
 
 # Two components and an isolated node; a random graph of one component; a path.
 BROKEN = nx.disjoint_union_all(

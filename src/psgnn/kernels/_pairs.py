@@ -15,6 +15,8 @@ Neighbours = npt.NDArray[np.int32]
 Scores = npt.NDArray[np.float64]
 Table = npt.NDArray[np.float32]
 
+NO_LIMIT = 2**62
+
 
 class _Scratch(threading.local):
     """Arrays over the nodes that the kernels of a thread write to, call after call.
@@ -40,12 +42,18 @@ class _Scratch(threading.local):
 _scratch = _Scratch()
 
 
-def pair_hops(indptr: Ids, indices: Neighbours, us: Ids, vs: Ids, cutoff: int, out: Scores) -> None:
-    """Hops between ``us[i]`` and ``vs[i]`` (-1 = none within the cutoff), by search from both ends."""
+def pair_hops(
+    indptr: Ids, indices: Neighbours, us: Ids, vs: Ids, cutoff: int, out: Scores, looks: int = NO_LIMIT
+) -> None:
+    """Hops between ``us[i]`` and ``vs[i]`` (-1 = none within the cutoff), by search from both ends.
+
+    A pair looks at no more than `looks` edges. Where that is too few to find a path, the result is ``-2 - h``: there
+    is none of h hops or fewer.
+    """
     first = _scratch.fit(indptr.size - 1, 2 * us.size)
     if _scratch.queue.shape[1] != indptr.size - 1:
         _scratch.queue = np.empty((2, indptr.size - 1), np.int32)
-    _pair_hops(indptr, indices, us, vs, cutoff, first, _scratch.marks, _scratch.queue, out)
+    _pair_hops(indptr, indices, us, vs, cutoff, looks, first, _scratch.marks, _scratch.queue, out)
 
 
 def local_walks(indptr: Ids, indices: Neighbours, us: Ids, vs: Ids, most: int, out: Scores) -> None:
@@ -53,7 +61,9 @@ def local_walks(indptr: Ids, indices: Neighbours, us: Ids, vs: Ids, most: int, o
 
     Columns: whether they are linked; common neighbours, these weighted by ``1 / log d`` and by ``1 / d``; walks of
     three steps, and these weighted by ``1 / (d d')`` of their inner nodes. Where three steps from the cheaper end pass
-    more than `most` nodes, every n-th neighbour stands for the others.
+    more than `most` nodes, every n-th neighbour stands for the others. Common neighbours are sampled only where both
+    ends have `most` neighbours or more. A pair looks at no more than ``8 most`` edges, and once at the neighbours
+    of a hub that many pairs in a row share; looking up one of d neighbours counts as ``log2 d``.
     """
     first = _scratch.fit(indptr.size - 1, us.size)
     _local_walks(indptr, indices, us, vs, most, first, _scratch.marks, out)
@@ -66,6 +76,7 @@ def _pair_hops(
     us: Ids,
     vs: Ids,
     cutoff: int,
+    looks: int,
     first: int,
     seen: Ids,
     queue: Neighbours,
@@ -83,44 +94,82 @@ def _pair_hops(
         if us[i] == vs[i]:
             out[i] = 0
             continue
-        for side, end in ((0, us[i]), (1, vs[i])):
+        # By number, so that a search that ends early finds the same from u to v and from v to u.
+        for side, end in ((0, min(us[i], vs[i])), (1, max(us[i], vs[i]))):
             seen[end] = first + 2 * i + side
             queue[side, 0] = end
             head[side], tail[side], depth[side] = 0, 1, 0
             work[side] = indptr[end + 1] - indptr[end]
         met = False
+        left = looks
         while not met and head[0] < tail[0] and head[1] < tail[1] and depth[0] + depth[1] < cutoff:
             side = 0 if work[0] <= work[1] else 1
             mine, other = first + 2 * i + side, first + 2 * i + 1 - side
             last = tail[side]
             work[side] = 0
-            while head[side] < last and not met:
+            while head[side] < last and left > 0 and not met:
                 v = queue[side, head[side]]
                 head[side] += 1
-                for j in range(indptr[v], indptr[v + 1]):
+                stop = indptr[v] + min(indptr[v + 1] - indptr[v], left)
+                left -= stop - indptr[v]
+                for j in range(indptr[v], stop):
                     w = indices[j]
                     if seen[w] == other:
                         met = True
+                        left += stop - 1 - j
                         break
                     if seen[w] != mine:
                         seen[w] = mine
                         queue[side, tail[side]] = w
                         tail[side] += 1
                         work[side] += indptr[w + 1] - indptr[w]
+            if left <= 0 and not met:
+                out[i] = -2 - depth[0] - depth[1]
+                break
             depth[side] += 1
         if met:
             out[i] = depth[0] + depth[1]
 
 
 @njit(cache=True, nogil=True)
+def _lower_bound(indices: Neighbours, start: int, stop: int, node: int) -> int:
+    """The first place of a sorted row whose entry is not below the node."""
+    while start < stop:
+        middle = (start + stop) // 2
+        if indices[middle] < node:
+            start = middle + 1
+        else:
+            stop = middle
+    return start
+
+
+@njit(cache=True, nogil=True)
+def _has(indptr: Ids, indices: Neighbours, v: int, node: int) -> bool:
+    """Whether a node is in the row of another."""
+    place = _lower_bound(indices, indptr[v], indptr[v + 1], node)
+    return bool(place < indptr[v + 1] and indices[place] == node)
+
+
+@njit(cache=True, nogil=True)
 def shared_neighbours(
     indptr: Ids, indices: Neighbours, us: Ids, vs: Ids, weights: Scores, out: Scores
 ) -> None:
-    """Sum of the weights of the common neighbours, by a merge of the two sorted rows."""
+    """Sum of the weights of the common neighbours, by a merge of the two sorted rows.
+
+    Those of a node with few neighbours are looked up in the row of a hub instead.
+    """
     for i in range(us.size):
         a, a_end = indptr[us[i]], indptr[us[i] + 1]
         b, b_end = indptr[vs[i]], indptr[vs[i] + 1]
         total = 0.0
+        if a_end - a > b_end - b:
+            a, a_end, b, b_end = b, b_end, a, a_end
+        if _steps(b_end - b) * (a_end - a) < b_end - b:
+            while a < a_end and b < b_end:
+                b = _lower_bound(indices, b, b_end, indices[a])
+                if b < b_end and indices[b] == indices[a]:
+                    total += weights[indices[a]]
+                a += 1
         while a < a_end and b < b_end:
             if indices[a] == indices[b]:
                 total += weights[indices[a]]
@@ -189,12 +238,47 @@ def pushed_pagerank(
 
 
 @njit(cache=True, nogil=True)
-def _two_steps(indptr: Ids, indices: Neighbours, v: int) -> int:
-    """How many ways of two steps lead from a node."""
-    ways = 0
-    for j in range(indptr[v], indptr[v + 1]):
-        ways += indptr[indices[j] + 1] - indptr[indices[j]]
+def _two_steps(indptr: Ids, indices: Neighbours, v: int, most: int, enough: int) -> int:
+    """How many ways of two steps lead from a node, or some number above `enough`; from a sample of many neighbours."""
+    ways, skip = 0, 1 + (indptr[v + 1] - indptr[v]) // most
+    for j in range(indptr[v], indptr[v + 1], skip):
+        ways += skip * (indptr[indices[j] + 1] - indptr[indices[j]])
+        if ways > enough:
+            break
     return ways
+
+
+@njit(cache=True, nogil=True)
+def _ends(indptr: Ids, indices: Neighbours, u: int, v: int, most: int) -> tuple[int, int, int]:
+    """The two nodes, first the one with fewer ways of two steps, and how many it has."""
+    if (indptr[u + 1] - indptr[u], u) > (indptr[v + 1] - indptr[v], v):
+        u, v = v, u
+    ways = _two_steps(indptr, indices, u, most, NO_LIMIT)
+    other = _two_steps(indptr, indices, v, most, ways)  # a hub is not counted to its end
+    if other < ways or (other == ways and v < u):
+        return v, u, other
+    return u, v, ways
+
+
+@njit(cache=True, nogil=True)
+def _is_shared(us: Ids, vs: Ids, i: int, v: int, times: int) -> bool:
+    """Whether so many pairs from number i on have the node v."""
+    if i + times > us.size:
+        return False
+    shared = True
+    for k in range(i, i + times):
+        shared &= us[k] == v or vs[k] == v
+    return shared
+
+
+@njit(cache=True, nogil=True)
+def _steps(size: int) -> int:
+    """Looks at a sorted row of this size that find a node in it."""
+    steps = 1
+    while size > 1:
+        size //= 2
+        steps += 1
+    return steps
 
 
 @njit(cache=True, nogil=True)
@@ -203,43 +287,57 @@ def _local_walks(
 ) -> None:
     """What is near the dearer end of pair i is marked by ``first + i``, unless it is marked already.
 
-    So pairs of one hub that come one after the other cost no more than their other ends do.
+    So pairs of one hub that come one after the other cost no more than their other ends do. For fewer pairs than it
+    would be worth, nodes are looked up in the sorted row of the hub.
     """
     marked, mark = -1, first
-    cost_u, cost_v = 0, 0
     for i in range(us.size):
-        u, v = us[i], vs[i]
         out[i] = 0.0
-        if i == 0 or u != us[i - 1]:
-            cost_u = _two_steps(indptr, indices, u)
-        if i == 0 or v != vs[i - 1]:
-            cost_v = _two_steps(indptr, indices, v)
-        if cost_v < cost_u or (cost_v == cost_u and v < u):
-            u, v = v, u
-        stride = 1 + min(cost_u, cost_v) // most
-        if v != marked:
+        u, v, ways = _ends(indptr, indices, us[i], vs[i], most)
+        degree_u, degree_v = indptr[u + 1] - indptr[u], indptr[v + 1] - indptr[v]
+        if v != marked and (degree_v <= most or _is_shared(us, vs, i, v, degree_v // most)):
             marked, mark = v, first + i
             for j in range(indptr[v], indptr[v + 1]):
                 near[indices[j]] = mark
-        for place, j in enumerate(range(indptr[u], indptr[u + 1])):
+
+        few, many = (u, v) if degree_u <= degree_v else (v, u)
+        if _has(indptr, indices, few, many):
+            out[i, 0] = 1.0
+        skip = 1 + min(degree_u, degree_v) // most
+        for j in range(indptr[few], indptr[few + 1], skip):
             w = indices[j]
-            degree = indptr[w + 1] - indptr[w]
+            if (near[w] == mark) if many == marked else _has(indptr, indices, many, w):
+                degree = indptr[w + 1] - indptr[w]
+                out[i, 1] += skip
+                out[i, 2] += skip / np.log(max(degree, 2))  # a leaf is common to its neighbour and itself
+                out[i, 3] += skip / degree
+
+        stride = 1 + ways // most
+        looks = 0  # the neighbours that are drawn may be the hubs among them
+        for j in range(indptr[u], indptr[u + 1], stride):
+            degree = indptr[indices[j] + 1] - indptr[indices[j]]
+            looks += min(degree, degree_v * _steps(degree))
+        part = 1 if looks <= 2 * most else 1 + looks // most
+        for place, j in enumerate(range(indptr[u], indptr[u + 1], stride)):
+            w = indices[j]
             if w == v:
-                out[i, 0] = 1.0
-            if near[w] == mark:
-                out[i, 1] += 1.0
-                out[i, 2] += 1.0 / np.log(max(degree, 2))  # a leaf is common to its neighbour and itself
-                out[i, 3] += 1.0 / degree
-            if place % stride or w == v:
                 continue
+            degree = indptr[w + 1] - indptr[w]
             walks, weighted = 0.0, 0.0
-            for k in range(indptr[w], indptr[w + 1]):
-                z = indices[k]
-                if near[z] == mark and z != u:
-                    walks += 1.0
-                    weighted += 1.0 / (indptr[z + 1] - indptr[z])
-            out[i, 4] += stride * walks
-            out[i, 5] += stride * weighted / degree
+            if degree <= degree_v * _steps(degree):
+                for k in range(indptr[w] + place % part, indptr[w + 1], part):
+                    z = indices[k]
+                    if z != u and ((near[z] == mark) if v == marked else _has(indptr, indices, v, z)):
+                        walks += 1.0
+                        weighted += 1.0 / (indptr[z + 1] - indptr[z])
+            else:
+                for k in range(indptr[v] + place % part, indptr[v + 1], part):
+                    z = indices[k]
+                    if z != u and _has(indptr, indices, w, z):
+                        walks += 1.0
+                        weighted += 1.0 / (indptr[z + 1] - indptr[z])
+            out[i, 4] += stride * part * walks
+            out[i, 5] += stride * part * weighted / degree
 
 
 @njit(cache=True, nogil=True)

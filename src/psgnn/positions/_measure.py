@@ -25,13 +25,16 @@ FARTHEST_FROM_MEAN = 6.0  # standard deviations, beyond which networks see a mea
 FLOOR = 1e-6  # the smallest probability that is told apart from none
 LEAST_DEVIATION = 1e-4  # of a channel that does not vary
 BLOCK = 2**19  # bytes of channels
+PAIR_LOOKS = (
+    20_000  # edges that the walks between two nodes pass, and twice those that the search for hops looks at
+)
 
 Column = Callable[[slice], npt.NDArray[Any]]  # some rows of a channel, [n, K]
 
 
 @dataclass(frozen=True)
 class Parts:
-    """Which kinds of position are measured; each can be left out."""
+    """Which kinds of position are measured, each of which can be left out, and how closely pairs are looked at."""
 
     hops: bool = True
     pagerank: bool = True
@@ -40,6 +43,7 @@ class Parts:
     roles: bool = True
     local: bool = True
     features: bool = True
+    pair_looks: int = PAIR_LOOKS
 
     @property
     def channels(self) -> list[str]:

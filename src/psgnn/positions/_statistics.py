@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import numpy.typing as npt
 
 from psgnn.distances._propagation import Floats
 from psgnn.graph._graph import IntArray
@@ -12,11 +13,12 @@ from psgnn.kernels._profiles import CHANNEL_STATISTICS, HOP_STATISTICS, channel_
 from psgnn.positions._measure import Parts, Positions
 from psgnn.positions._roles import ROLES
 
+Doubles = npt.NDArray[np.float64]
+
 HEAT_TIMES = (1.0, 4.0, 16.0)
 TRUNCATIONS = (8, 16, 32, 64)
 FARTHEST = 16  # hops between the nodes of a pair that are told apart
 UNKNOWN_HOPS = 4.0 * FARTHEST  # the upper bound of a pair that shares no anchor
-MOST_WALKED = 20_000
 PIECE = 4096  # pairs that one thread describes at once, at most
 
 _HOPS = (
@@ -35,6 +37,7 @@ _LOCAL = (
     "three-step walks by degrees", "two-step walk", "three-step walk", "hops", "proximity", "two hops", "three hops",
     "far or unreachable",
 )  # fmt: skip
+_HOP_COLUMNS = 5  # of them, the last
 
 
 def statistic_names(parts: Parts) -> list[str]:
@@ -62,14 +65,19 @@ def statistic_groups(parts: Parts) -> list[str]:
 
 
 def pair_statistics(positions: Positions, pairs: IntArray) -> Floats:
-    """All statistics of pairs ``[2, P]``, ``[P, S]``, O(P K) and for ``local`` the pairs' neighbourhoods."""
+    """All statistics of pairs ``[2, P]``, ``[P, S]``, O(P K) and for ``local`` the pairs' neighbourhoods.
+
+    A pair looks at a bounded number of edges, ``Parts.pair_looks``. Where the search for its hops ends before they are
+    found, they are estimated from the hops to the anchors.
+    """
     parts = positions.parts
     out = np.empty((pairs.shape[1], len(statistic_names(parts))), np.float32)
     split = out.shape[1] - (3 * len(ROLES) * parts.roles + len(_LOCAL) * parts.local)
-    recent = positions.view.alike("statistics", list[tuple[IntArray, Floats]])
-    known = next((columns for others, columns in recent if others is pairs), None)
+    recent = positions.view.alike("statistics", list[tuple[IntArray, Floats, Doubles]])
+    known = next((kept for kept in recent if kept[0] is pairs), None)
+    hops = np.zeros(out.shape[0])  # as `pair_hops` gives them
     if known is not None:
-        out[:, split:] = known
+        out[:, split:], hops = known[1:]
     # Products of matrices round by their shape, so pieces depend on the pairs and not on the number of cores.
     pieces = max(-(-out.shape[0] // PIECE), 2)
 
@@ -77,12 +85,16 @@ def pair_statistics(positions: Positions, pairs: IntArray) -> Floats:
         us, vs = np.ascontiguousarray(pairs[:, first:last])
         _fill(positions, us, vs, out[first:last, :split])
         if known is None:
-            _fill_without_anchors(positions, us, vs, out[first:last, split:])
+            _fill_without_anchors(positions, us, vs, hops[first:last], out[first:last, split:])
 
     steps = out.shape[0] * 20.0 * (1 + positions.channels[0].size)
     parallel_rows(piece, out.shape[0], steps, parts=pieces)
     if known is None and positions.view.shared is not None:
-        recent[:] = [*recent[-1:], (pairs, out[:, split:].copy())]
+        recent[:] = [*recent[-1:], (pairs, out[:, split:].copy(), hops)]
+    unknown = np.flatnonzero(hops < -1)
+    if unknown.size:
+        us, vs = pairs[:, unknown]
+        out[unknown, -_HOP_COLUMNS:] = _of_hops(_estimated_hops(positions, us, vs, hops[unknown])).T
     return out
 
 
@@ -106,14 +118,16 @@ def _fill(positions: Positions, us: IntArray, vs: IntArray, out: Floats) -> None
         out[:, place:] = _spectral(positions, us, vs, graph)
 
 
-def _fill_without_anchors(positions: Positions, us: IntArray, vs: IntArray, out: Floats) -> None:
-    """What the nodes and the links around them say: the roles, then the local statistics."""
+def _fill_without_anchors(
+    positions: Positions, us: IntArray, vs: IntArray, hops: Doubles, out: Floats
+) -> None:
+    """What the nodes and the links around them say: the roles, then the local statistics; and the hops."""
     parts = positions.parts
     split = 3 * len(ROLES) * parts.roles
     if parts.roles:
         out[:, :split] = _roles(positions.roles[us], positions.roles[vs])
     if parts.local:
-        out[:, split:] = _local(positions, us, vs)
+        out[:, split:] = _local(positions, us, vs, hops)
 
 
 def _spectral(positions: Positions, us: IntArray, vs: IntArray, graph: IntArray) -> Floats:
@@ -141,20 +155,42 @@ def _roles(a: Floats, b: Floats) -> Floats:
     return np.concatenate([a + b, np.abs(a - b), np.minimum(a, b)], axis=1)
 
 
-def _local(positions: Positions, us: IntArray, vs: IntArray) -> Floats:
-    """Common neighbours, short walks and hops of the pairs."""
-    adjacency = positions.view.union.adjacency
-    walks, hops = np.empty((us.size, 6)), np.empty(us.size)
-    local_walks(adjacency.indptr, adjacency.indices, us, vs, MOST_WALKED, walks)
-    pair_hops(adjacency.indptr, adjacency.indices, us, vs, FARTHEST, hops)
+def _local(positions: Positions, us: IntArray, vs: IntArray, hops: Doubles) -> Floats:
+    """Common neighbours, short walks and hops of the pairs; the hops are also written to `hops`."""
+    adjacency, looks = positions.view.union.adjacency, positions.parts.pair_looks
+    walks = np.empty((us.size, 6))
+    local_walks(adjacency.indptr, adjacency.indices, us, vs, looks, walks)
+    pair_hops(adjacency.indptr, adjacency.indices, us, vs, FARTHEST, hops, looks=looks // 2)
     linked, common, _, allocated, three, weighted = walks.T
     product = (adjacency.degrees[us] + 1.0) * (adjacency.degrees[vs] + 1.0)
     total = adjacency.degrees[us] + adjacency.degrees[vs] + 2.0
-    far = np.where(hops < 0, FARTHEST + 1, hops)
     columns = [
         linked, *np.log1p(walks[:, 1:5]).T, np.log(allocated + 1e-3), np.log(weighted + 1e-3),
         common / np.sqrt(product), common / (total - common), three / product,
         np.log(allocated / np.sqrt(product) + 1e-4), np.log(weighted / np.sqrt(product) + 1e-4),
-        far, 1 / (1 + far), hops == 2, hops == 3, hops < 0,
+        *_of_hops(hops),
     ]  # fmt: skip
     return np.stack(columns, axis=1).astype(np.float32)
+
+
+def _of_hops(hops: Doubles) -> Doubles:
+    """The columns that say how far apart the nodes are, ``[5, P]``."""
+    far = np.where(hops < 0, FARTHEST + 1, hops)
+    return np.stack([far, 1 / (1 + far), hops == 2, hops == 3, hops < 0])
+
+
+def _estimated_hops(positions: Positions, us: IntArray, vs: IntArray, searched: Doubles) -> Doubles:
+    """Hops between nodes that the search did not find to meet: halfway between the bounds, -1 beyond `FARTHEST`.
+
+    They are farther apart than the search went, and than the difference of their hops to any anchor. The way over an
+    anchor is no shorter. An anchor that reaches one of them alone shows that there is no way.
+    """
+    a, b = positions.hops[us].astype(np.float64), positions.hops[vs].astype(np.float64)
+    reach_a, reach_b = a >= 0, b >= 0
+    both = reach_a & reach_b
+    lower = np.maximum(-1 - searched, np.where(both, np.abs(a - b), 0).max(axis=1, initial=0))
+    upper = np.where(both, a + b, np.inf).min(axis=1, initial=np.inf)
+    upper[~np.isfinite(upper)] = FARTHEST + 1
+    hops = np.floor((lower + np.maximum(upper, lower)) / 2)
+    hops[(hops > FARTHEST) | (reach_a != reach_b).any(axis=1)] = -1
+    return np.asarray(hops)

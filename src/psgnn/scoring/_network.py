@@ -11,7 +11,7 @@ import numpy as np
 from psgnn.distances._propagation import Floats
 from psgnn.graph._graph import IntArray
 from psgnn.positions._context import SHAPE, context_columns
-from psgnn.positions._measure import FARTHEST_FROM_MEAN, HEATS, Parts, Positions
+from psgnn.positions._measure import FARTHEST_FROM_MEAN, HEATS, PAIR_LOOKS, Parts, Positions
 from psgnn.positions._roles import ROLES
 from psgnn.positions._statistics import pair_statistics, statistic_names
 
@@ -181,7 +181,9 @@ def expected_shapes(parts: Parts, hidden: int, members: int) -> dict[str, tuple[
 
 def network_of(tensors: Tensors, config: Mapping[str, Any]) -> Network:
     """The network of these settings; raises ValueError where the tensors are not of its shapes."""
-    parts = Parts(**{name: bool(config[name]) for name in Parts.__dataclass_fields__})
+    looks = int(config.get("pair_looks", PAIR_LOOKS))
+    kinds = (name for name in Parts.__dataclass_fields__ if name != "pair_looks")
+    parts = Parts(**{name: bool(config[name]) for name in kinds}, pair_looks=looks)
     members = int(config["members"])
     found = {name: tensor.shape for name, tensor in tensors.items()}
     expected = expected_shapes(parts, int(config["hidden"]), members)
