@@ -109,11 +109,17 @@ def test_a_length_that_is_none_is_refused_with_its_line(tmp_path: Path, length: 
         psgnn.read_graph(path, weight="km", weight_is="length")
 
 
-def test_hidden_links_take_their_lengths_along(tmp_path: Path) -> None:
-    """A task hides edges, so lengths of all edges would not fit those that are left."""
+def test_hidden_links_take_their_lengths_along() -> None:
+    """A task hides edges; those that are left keep the lengths that they had."""
     rng = np.random.default_rng(0)
-    table = pl.DataFrame({"u": rng.integers(0, 30, 90), "v": rng.integers(0, 30, 90), "km": 1.0})
-    graph = psgnn.read_graph(table, weight="km", weight_is="length")
+    table = pl.DataFrame(
+        {"u": rng.integers(0, 30, 90), "v": rng.integers(0, 30, 90), "km": rng.random(90) + 0.5}
+    )
+    graph = psgnn.read_graph(table.filter(pl.col("u") != pl.col("v")), weight="km", weight_is="length")
     (seen,) = psgnn.LinkPrediction([graph]).graphs
-    assert seen.lengths is None
-    assert psgnn.shortest_distances(seen, [0]).dtype == np.int16
+    assert graph.lengths is not None
+    assert seen.lengths is not None
+    assert seen.num_edges < graph.num_edges
+    lengths = dict(zip(map(tuple, graph.edges.T.tolist()), graph.lengths.tolist(), strict=True))
+    assert seen.lengths.tolist() == [lengths[u, v] for u, v in seen.edges.T.tolist()]
+    assert psgnn.shortest_distances(seen, [0]).dtype == np.float32

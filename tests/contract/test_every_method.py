@@ -11,12 +11,12 @@ import pytest
 
 from conftest import adjacency_of
 from psgnn import Graph
-from psgnn.models import PRESETS
+from psgnn.models._presets import NAMED_MODELS
 from psgnn.tasks import Task
 from psgnn.training._compare import REGISTRIES, Method, make_task, measure
 
 METHODS = [
-    *(Method(name, "model", preset) for name in REGISTRIES["model"] for preset in PRESETS),
+    *(Method(name, "model", preset) for name, preset in NAMED_MODELS),
     # node2vec is another project's program: tests/test_peers.py.
     *(Method(name, "peer") for name in REGISTRIES["peer"] if name != "node2vec"),
     *(Method(name, kind) for kind in ("pretrained", "rule") for name in REGISTRIES[kind]),

@@ -18,6 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from psgnn.errors import InputError, MissingExtraError
+from psgnn.graph._kinds import Kinds
 from psgnn.kernels._csr import (
     bucket_edges,
     connected_components,
@@ -133,16 +134,23 @@ class Adjacency:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Graph:
-    """An undirected graph with named nodes. `psgnn.read_graph` and `Graph.from_edges` make it.
+    """A graph with named nodes, undirected unless it has ``arcs``. `psgnn.read_graph` and `Graph.from_edges` make it.
 
     Args:
-        adjacency: The edges.
+        adjacency: The edges without direction.
         node_names: A name for every node; the numbers of the nodes if None.
         x: Node features ``[N, F]``, or None.
         y: The class of every node, integers ``[N]``, or None; a class below 0 is unknown.
         split: A published split of the links: arrays of pairs ``[2, P]`` by OGB's names, such as ``test_edge``.
         reading: What was read and what became of it, where the graph comes from `psgnn.read_graph`.
         lengths: The length of every edge, ``[E]`` in the order of `edges`, positive; None where distances are hops.
+        arcs: The directed edges ``[2, E]``, sorted by source and target; None where the graph is undirected.
+        strengths: The strength of every edge, ``[E]``, positive, or None.
+        times: When every edge was first seen, seconds since 1970, ``[E]``, or None.
+        last_times: When every edge was last seen, ``[E]``, or None.
+        sides: The side of every node, 0 or 1, and -1 for nodes that are in no pair, int8 ``[N]``; None where any
+            two nodes may be a pair.
+        side_names: What the two sides are called.
     """
 
     adjacency: Adjacency
@@ -152,6 +160,12 @@ class Graph:
     split: Mapping[str, IntArray] = field(default_factory=dict)
     reading: Reading | None = None
     lengths: npt.NDArray[np.float64] | None = None
+    arcs: IntArray | None = None
+    strengths: npt.NDArray[np.float64] | None = None
+    times: npt.NDArray[np.float64] | None = None
+    last_times: npt.NDArray[np.float64] | None = None
+    sides: npt.NDArray[np.int8] | None = None
+    side_names: tuple[str, str] = ("source", "target")
 
     @classmethod
     def from_edges(
@@ -198,8 +212,20 @@ class Graph:
 
     @property
     def num_edges(self) -> int:
-        """E: undirected edges."""
-        return self.adjacency.num_edges
+        """E: edges; of a directed graph two opposite edges count twice."""
+        return self.adjacency.num_edges if self.arcs is None else self.arcs.shape[1]
+
+    @property
+    def directed(self) -> bool:
+        """Whether edges have a direction."""
+        return self.arcs is not None
+
+    @property
+    def kind(self) -> frozenset[str]:
+        """What the graph has beyond plain edges: ``directed``, ``strengths``, ``lengths``, ``times``, ``sides``."""
+        parts: dict[str, Any] = {"directed": self.arcs, "strengths": self.strengths, "lengths": self.lengths}
+        parts |= {"times": self.times, "sides": self.sides}
+        return frozenset(name for name, part in parts.items() if part is not None)
 
     @cached_property
     def names(self) -> list[str]:
@@ -210,8 +236,8 @@ class Graph:
 
     @cached_property
     def edges(self) -> IntArray:
-        """Every edge once: int64 ``[2, E]`` with ``u < v``."""
-        return self.adjacency.edges()
+        """Every edge once: int64 ``[2, E]`` with ``u < v``, or source and target of every directed edge."""
+        return self.adjacency.edges() if self.arcs is None else self.arcs
 
     def to_pyg(self) -> Data:
         """The graph as a PyG ``Data`` with both directions of every edge; needs the extra ``train``."""
@@ -264,17 +290,24 @@ class Graph:
 
 @dataclass(frozen=True, eq=False)
 class GraphBatch:
-    """The disjoint union of ``G`` graphs: graph ``g`` owns the nodes ``ptr[g]:ptr[g + 1]``."""
+    """The disjoint union of ``G`` graphs: graph ``g`` owns the nodes ``ptr[g]:ptr[g + 1]``.
+
+    ``kinds`` has what their edges and nodes carry besides; None where the graphs are plain.
+    """
 
     adjacency: Adjacency
     ptr: IntArray
+    kinds: Kinds | None = None
 
     @classmethod
     def of(cls, graphs: Sequence[Graph | Data]) -> GraphBatch:
         """Lay the graphs side by side, in order."""
         if not graphs:
             raise InputError("no graph was given; pass at least one")
-        return cls.of_adjacencies([as_graph(graph).adjacency for graph in graphs])
+        known = [as_graph(graph) for graph in graphs]
+        found = cls.of_adjacencies([graph.adjacency for graph in known])
+        kinds = Kinds.of(known, found.ptr)
+        return found if kinds is None else replace(found, kinds=kinds)
 
     @classmethod
     def of_adjacencies(cls, adjacencies: Sequence[Adjacency]) -> GraphBatch:

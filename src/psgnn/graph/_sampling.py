@@ -1,22 +1,26 @@
 r"""Exact uniform sampling of node pairs by rank, without rejection and without an ``N x N`` mask.
 
-A *pool* is a set of unordered pairs that is numbered ``0, 1, 2, ...`` graph by graph. It knows how many
+A *pool* is a set of pairs that is numbered ``0, 1, 2, ...`` graph by graph. It knows how many
 pairs each graph has (``sizes [G]``) and turns ranks into pairs (``unrank``), so a uniform sample without
 replacement is distinct ranks and nothing else, on dense graphs as on sparse ones, in
-:math:`O(P + E)` memory. Pairs are int64 ``[2, P]`` with ``u < v``, in ids of the disjoint union.
+:math:`O(P + E)` memory. Pairs are int64 ``[2, P]`` in ids of the disjoint union, with ``u < v`` unless a space of
+ordered pairs (`psgnn.graph._pair_space`) is asked for.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
 from psgnn.errors import InputError
 from psgnn.graph._graph import IntArray
 from psgnn.kernels._sampling import count_at_most, pair_of_code
+
+if TYPE_CHECKING:
+    from psgnn.graph._pair_space import PairSpace
 
 
 class Pool(Protocol):
@@ -35,7 +39,7 @@ def running_total(counts: IntArray) -> IntArray:
     return np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
 
 
-def _owner(starts: IntArray, values: IntArray) -> IntArray:
+def block_of(starts: IntArray, values: IntArray) -> IntArray:
     """The last ``b`` with ``starts[b] <= value``, ``[P]``, or ``[1]`` where all have the same owner."""
     if starts.size == 2:
         return np.zeros(1, dtype=np.int64)
@@ -101,7 +105,7 @@ class WithinBlocks:
         """The ranks ``[P]`` of pairs that lie inside a block each."""
         if self._plain:
             return pair_code(pairs.astype(np.int64, copy=False))
-        block = _owner(self.ptr, pairs[0])
+        block = block_of(self.ptr, pairs[0])
         ranks: IntArray = pair_code(pairs - self.ptr[block]) + self.starts[block]
         return ranks
 
@@ -111,7 +115,7 @@ class WithinBlocks:
         if self._plain:
             pairs = pair_of_code(ranks)
         else:
-            block = _owner(self.starts, ranks)
+            block = block_of(self.starts, ranks)
             pairs = pair_of_code(ranks - self.starts[block]) + self.ptr[block]
         return pairs
 
@@ -150,15 +154,17 @@ class Joined:
 
 
 class NonEdges:
-    r"""All pairs inside the same graph but for the ``excluded`` ones: ``[2, E]``, distinct, in any order.
+    r"""All pairs of a space but for the ``excluded`` ones: ``[2, E]``, distinct, in any order.
+
+    The ``ptr`` of a batch stands for all unordered pairs inside the same graph.
 
     With the excluded ranks :math:`c_0 < c_1 < ...`, there are :math:`c_i - i` other pairs below
     :math:`c_i`, so the other pair of rank :math:`r` has :math:`|\{i : c_i - i \le r\}|` excluded
     ones below it.
     """
 
-    def __init__(self, ptr: IntArray, excluded: IntArray) -> None:
-        self.pairs = WithinBlocks(ptr)
+    def __init__(self, space: IntArray | PairSpace, excluded: IntArray) -> None:
+        self.pairs = WithinBlocks(space) if isinstance(space, np.ndarray) else space
         # Stable means timsort, which merges in O(E) what comes in sorted runs, as edges of a CSR do.
         ranks = np.sort(self.pairs.rank(excluded), kind="stable")
         self.sizes = self.pairs.sizes - np.diff(np.searchsorted(ranks, self.pairs.starts))

@@ -16,6 +16,7 @@ import numpy.typing as npt
 
 from psgnn.errors import InputError, check_integer
 from psgnn.graph._graph import Graph, GraphBatch, IntArray, as_graph, check_names
+from psgnn.graph._kinds import PER_EDGE
 from psgnn.graph._sampling import Pool, distinct_integers, running_total
 
 if TYPE_CHECKING:
@@ -34,8 +35,9 @@ POSITIVES, NEGATIVES, FOLDS, GRAPHS = 1, 2, 3, 4
 class LabelledPairs:
     """Labelled pairs: all positives, then all negatives, each graph by graph (shuffle before batching).
 
-    ``pairs`` int64 ``[2, P]`` with ``u < v``, ids in the disjoint union; ``labels`` float32 ``[P]``, 1 or
-    0; ``graph_ids`` int64 ``[P]``, of one graph a single zero that is repeated, which cannot be written to.
+    ``pairs`` int64 ``[2, P]``, ids in the disjoint union, with ``u < v`` or, of directed graphs, source and target;
+    ``labels`` float32 ``[P]``, 1 or 0; ``graph_ids`` int64 ``[P]``, of one graph a single zero that is repeated, which
+    cannot be written to.
     """
 
     pairs: IntArray
@@ -74,7 +76,8 @@ class Task(ABC):
             log.info("left out %d of %d graphs, such as graph %d: %s", *counts, first, problem(first))
         self._seed = int(seed)
         # A published split would hold hidden edges.
-        self._known = [replace(graphs[place], split={}, reading=None, lengths=None) for place in self.kept]
+        hidden: dict[str, Any] = {"split": {}, "reading": None, "arcs": None, **dict.fromkeys(PER_EDGE)}
+        self._known = [replace(graphs[place], **hidden) for place in self.kept]
 
     @property
     def ptr(self) -> IntArray:
@@ -84,7 +87,15 @@ class Task(ABC):
     @cached_property
     def graphs(self) -> list[Graph]:
         """What the model may see; held-out edges are gone."""
-        return [replace(known, adjacency=self.union.graph(g)) for g, known in enumerate(self._known)]
+        seen = [replace(known, adjacency=self.union.graph(g)) for g, known in enumerate(self._known)]
+        kinds = self.union.kinds
+        if kinds is None:
+            return seen
+        for g, graph in enumerate(seen):
+            own = kinds.keep(self.union.graph_of[kinds.edges[0]] == g)
+            arcs = own.edges - self.ptr[g] if own.directed else None
+            seen[g] = replace(graph, arcs=arcs, **{name: getattr(own, name) for name in PER_EDGE})
+        return seen
 
     @cached_property
     def digest(self) -> str:
@@ -93,6 +104,9 @@ class Task(ABC):
         arrays: list[npt.NDArray[Any]] = [self.ptr, adjacency.indptr, adjacency.indices]
         for split in (self.train, self.val, self.test):
             arrays += [split.pairs, split.labels]
+        if self.union.kinds is not None:
+            columns = [getattr(self.union.kinds, name) for name in ("edges", *PER_EDGE, "sides")]
+            arrays += [column for column in columns if column is not None]
         sha = hashlib.sha256(self.name.encode())
         for array in arrays:
             sha.update(f"{array.dtype.str}{array.shape}".encode())
@@ -108,7 +122,7 @@ class Task(ABC):
 
     @abstractmethod
     def true_labels(self, pairs: IntArray) -> npt.NDArray[np.float32]:
-        """1 for the pairs ``[2, P]``, ``u < v``, that are positives by the data, else 0, as float32 ``[P]``.
+        """1 for the pairs ``[2, P]`` that are positives by the data, else 0, as float32 ``[P]``.
 
         A split says the same but for the negatives ``"pgnn-released"``, which are positives in part.
         """

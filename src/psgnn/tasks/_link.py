@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from copy import copy
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -11,24 +12,28 @@ import numpy as np
 import numpy.typing as npt
 
 from psgnn.errors import InputError, check_integer, unknown_name
-from psgnn.graph._graph import Adjacency, Graph, GraphBatch, IntArray
-from psgnn.graph._sampling import ListedPairs, NonEdges, Pool, pair_code, running_total
-from psgnn.kernels._csr import edges_below, mirror
+from psgnn.graph._graph import Graph, GraphBatch, IntArray
+from psgnn.graph._kinds import Numbers
+from psgnn.graph._pair_space import PairSpace, Unordered
+from psgnn.graph._sampling import ListedPairs, NonEdges, Pool, running_total
 from psgnn.tasks._base import (
     FOLDS,
     NEGATIVES,
     POSITIVES,
+    LabelledPairs,
     Task,
     check_shares,
     checked_graphs,
     divide,
 )
 from psgnn.tasks._hard_negatives import hard_negatives
+from psgnn.tasks._links import KnownLinks, countable, given_pairs
 from psgnn.tasks._released import RELEASED, released_pools
 
 if TYPE_CHECKING:
     from typing_extensions import Self  # in typing from Python 3.11 on
 
+SPLITS = ("random", "time")
 NEGATIVE_RULES = ("uniform", "degree", "distance", RELEASED)
 # A graph without a tenth of its links differs from the whole: roads fall apart. Of a large graph a fortieth is enough
 # to learn from.
@@ -40,14 +45,12 @@ class Fold:
     """Training edges to predict (``positives``, int64 ``[2, P]``) on the graph without them."""
 
     positives: IntArray
-    _edges: IntArray  # all training edges, [2, E]
-    _hidden: npt.NDArray[np.bool_]  # which of them are the positives, [E]
-    _ptr: IntArray
+    _make: Callable[[], GraphBatch] = field(repr=False)
 
     @cached_property
     def union(self) -> GraphBatch:
         """The visible graphs without the positives; built at the first use, in O(N + E)."""
-        return union_of_edges(self._edges[:, ~self._hidden], self._ptr)
+        return self._make()
 
 
 class LinkPrediction(Task):
@@ -57,6 +60,17 @@ class LinkPrediction(Task):
     split has as many negatives as positives; on a graph with fewer unlinked pairs than edges, the
     splits share them in the same proportion. Of several graphs, those with fewer than three edges or
     three unlinked pairs are left out.
+
+    Pairs of directed graphs are ordered: source and target. Where nodes have sides, positives and negatives are
+    between side 0 and side 1, from 0 to 1 if the graph is directed. Other links are seen and never asked about.
+
+    ``split`` is ``"random"``, or ``"time"``: the oldest first occurrences train, the newest test. Left out, it is
+    by time where edges have times. Then the visible graph is what was known when the last training edge was
+    first seen, for validation as for test. Negatives are pairs that never occur.
+
+    ``test_links``, ``val_links``, ``test_nonlinks`` and ``val_nonlinks``, pairs ``[2, P]`` of one graph, are a split
+    of one's own. The graph has the training edges, none of which may be among them. Without ``val_links`` they are
+    a share of the graph's edges; nonlinks that are left out are drawn.
 
     ``negatives`` says which unlinked pairs: ``"uniform"``; ``"degree"``, whose ends have the degrees of a
     positive's ends; or ``"distance"``, whose ends are as many hops apart as a positive's, all in the visible
@@ -72,6 +86,7 @@ class LinkPrediction(Task):
 
     name = "link"
     _seeing: LinkPrediction | None = None  # of a blind copy, that which has the test pairs
+    _until: Numbers | None = None  # the last moment that is seen, [G]
 
     def __init__(
         self,
@@ -82,6 +97,11 @@ class LinkPrediction(Task):
         *,
         folds: int | None = None,
         negatives: str = "uniform",
+        split: str | None = None,
+        val_links: npt.ArrayLike | None = None,
+        test_links: npt.ArrayLike | None = None,
+        val_nonlinks: npt.ArrayLike | None = None,
+        test_nonlinks: npt.ArrayLike | None = None,
     ) -> None:
         check_shares(val, test)
         graphs = checked_graphs(graphs, seed)
@@ -89,38 +109,115 @@ class LinkPrediction(Task):
             check_integer("folds", folds, 2)
         if negatives not in NEGATIVE_RULES:
             raise unknown_name("negatives", str(negatives), NEGATIVE_RULES)
+        asked = {
+            "val_links": val_links,
+            "test_links": test_links,
+            "val_nonlinks": val_nonlinks,
+            "test_nonlinks": test_nonlinks,
+        }
+        given = {name: part for name, part in asked.items() if part is not None}
         self.negatives = negatives
-        adjacencies = [graph.adjacency for graph in graphs]
-        edges = np.array([adjacency.num_edges for adjacency in adjacencies])
-        nodes = np.array([adjacency.num_nodes for adjacency in adjacencies])
-        others = nodes * (nodes - 1) // 2 - edges
+        self.split = _split(split, graphs)
+        known, pairs = np.array([countable(graph) for graph in graphs]).T
+        others = pairs - known
+        between = " between its sides" if graphs[0].sides is not None else ""
         super().__init__(
             graphs,
             seed,
-            (edges >= 3) & (others >= 3),
+            (known >= 3) & (others >= 3),
             lambda g: (
-                f"it has {edges[g]} edges and {others[g]} unlinked pairs, at least 3 of each are needed "
+                f"it has {known[g]} edges and {others[g]} unlinked pairs{between}, at least 3 of each are needed "
                 f"(train, val, test); use a larger or sparser graph"
             ),
         )
-        full = GraphBatch.of_adjacencies([adjacencies[place] for place in self.kept])
-        pairs = sorted_edges(full.adjacency)
-        counts = divide(edges[self.kept], val, test)  # [G, 3]
-        negative_counts = divide(np.minimum(edges, others)[self.kept], val, test)
-        all_edges = ListedPairs(pairs, edges[self.kept])
-        positives = self._draw(all_edges, counts, POSITIVES)
-        self._train_counts = counts[:, 0]
-        self.union = union_of_edges(positives[0], full.ptr)
+        self._links = KnownLinks(GraphBatch.of([graphs[place] for place in self.kept]))
+        if given:
+            self._take(given, val)
+        else:
+            self._share_out(val, test)
         self.folds = folds or (FOLDS_OF_LARGE if self.union.large else FOLDS_OF_OTHERS)
+
+    @property
+    def space(self) -> PairSpace:
+        """The pairs that links can be."""
+        return self._links.space
+
+    def _share_out(self, val: float, test: float) -> None:
+        """Make the splits of the edges of the graphs."""
+        links, full, negatives = self._links, self._links.full, self.negatives
+        counts = divide(links.counts, val, test)  # [G, 3]
+        negative_counts = divide(np.minimum(links.counts, self.space.sizes - links.counts), val, test)
+        all_edges = ListedPairs(links.pairs, links.counts)
+        positives = self._positives(all_edges, counts)
+        self._train_counts = counts[:, 0]
+        self.union = links.visible(positives[0], self._until)
+        if negatives != "uniform" and not isinstance(self.space, Unordered):
+            raise InputError(
+                f"negatives='{negatives}' goes with undirected graphs without sides; use negatives='uniform'"
+            )
         if negatives == "uniform":
-            drawn = self._draw(NonEdges(full.ptr, pairs), negative_counts, NEGATIVES)
+            drawn = self._draw(NonEdges(self.space, links.pairs), negative_counts, NEGATIVES)
         elif negatives == RELEASED:
-            pools = released_pools(all_edges, NonEdges(full.ptr, pairs), positives, counts)
+            pools = released_pools(all_edges, NonEdges(self.space, links.pairs), positives, counts)
             drawn = self._draw_anew(pools, counts, NEGATIVES)
             self._free_pairs = pools[0]
         else:
             drawn = self._match(negatives, positives, counts, negative_counts, full)
         self._set_splits(positives, drawn)
+
+    def _positives(self, edges: ListedPairs, counts: IntArray) -> list[IntArray]:
+        """The edges of train, val and test, ``counts [G, 3]`` of every graph, each sorted by rank."""
+        times = self._links.times
+        if self.split == "random":
+            return self._draw(edges, counts, POSITIVES)
+        assert times is not None
+        starts, until = running_total(edges.sizes), []
+        parts: list[list[IntArray]] = [[], [], []]
+        for g, place in enumerate(self.kept):
+            own = times[starts[g] : starts[g + 1]]
+            # Edges of the same moment, such as the same day, are in random order.
+            order = np.lexsort((self._rng(POSITIVES, place).random(own.size), own))
+            until.append(own[order[counts[g, 0] - 1]])
+            for part, piece in zip(parts, np.split(order, np.cumsum(counts[g])[:-1]), strict=True):
+                part.append(np.sort(piece) + starts[g])
+        self._until = np.array(until)
+        return [edges.unrank(np.concatenate(part)) for part in parts]
+
+    def _take(self, given: dict[str, npt.ArrayLike], val: float) -> None:
+        """Make the splits of pairs that were given, and draw what is missing."""
+        if len(self.kept) + len(self.dropped) > 1:
+            raise InputError(f"a split of your own goes with one graph, found {len(self.kept)}")
+        if "test_links" not in given:
+            raise InputError(f"{next(iter(given))} goes with test_links; give those too")
+        if self.negatives != "uniform":
+            raise InputError(f"negatives='{self.negatives}' goes with a split that psgnn draws")
+        links = self._links
+        parts = given_pairs(given, links.pairs, self.space, links.full.num_nodes)
+        train, held_out = links.pairs, parts.get("val_links")
+        if held_out is None:
+            held = min(max(round(val * links.counts[0]), 1), links.counts[0] - 1)
+            counts = np.array([[links.counts[0] - held, held, 0]])
+            train, held_out, _ = self._positives(ListedPairs(links.pairs, links.counts), counts)
+        positives = [train, held_out, parts["test_links"]]
+        self._train_counts = np.array([train.shape[1]])
+        self.union = links.visible(train, self._until)
+        taken = [links.pairs, *parts.values()]
+        pool = NonEdges(self.space, np.concatenate(taken, axis=1))
+        drawn = [None, parts.get("val_nonlinks"), parts.get("test_nonlinks")]
+        wanted = np.array(
+            [0 if some is not None else p.shape[1] for some, p in zip(drawn, positives, strict=True)]
+        )
+        free = int(pool.sizes[0])
+        if wanted.sum() > free:
+            wanted[0] = max(free - wanted[1:].sum(), 0)
+            if not wanted[0]:
+                raise InputError(
+                    f"the split leaves {free} unlinked pairs to draw negatives from; give fewer links"
+                )
+        sampled = self._draw(pool, wanted[None], NEGATIVES)
+        self._set_splits(
+            positives, [own if some is None else some for some, own in zip(drawn, sampled, strict=True)]
+        )
 
     def _match(
         self,
@@ -145,9 +242,9 @@ class LinkPrediction(Task):
         return [np.concatenate(part, axis=1) for part in parts]
 
     def true_labels(self, pairs: IntArray) -> npt.NDArray[np.float32]:
-        """1 for the pairs ``[2, P]``, ``u < v``, that are edges, visible or held out; float32 ``[P]``."""
+        """1 for the pairs ``[2, P]`` that are edges, visible or held out; float32 ``[P]``."""
         edges = [split.pairs[:, split.labels == 1] for split in (self.train, self.val, self.test)]
-        linked = np.isin(pair_code(pairs), pair_code(np.concatenate(edges, axis=1)))
+        linked = np.isin(self.space.rank(pairs), self.space.rank(np.concatenate(edges, axis=1)))
         return linked.astype(np.float32)
 
     @property
@@ -174,7 +271,7 @@ class LinkPrediction(Task):
         if f not in range(self.folds):
             raise InputError(f"there is no fold {f!r}; the task has folds 0..{self.folds - 1}")
         edges, hidden = self._train_edges, self._fold_of == f
-        return Fold(edges[:, hidden], edges, hidden, self.ptr)
+        return Fold(edges[:, hidden], lambda: self._links.visible(edges[:, ~hidden], self._until))
 
     @cached_property
     def _free_pairs(self) -> Pool:
@@ -182,12 +279,40 @@ class LinkPrediction(Task):
         if self._seeing is not None:
             return self._seeing._free_pairs
         taken = [self._train_edges, self.val.pairs, self.test.pairs]
-        return NonEdges(self.ptr, np.concatenate(taken, axis=1))
+        return NonEdges(self.space, np.concatenate(taken, axis=1))
 
     def blind(self) -> Self:
         """A copy for whoever may look at validation alone; fresh negatives stay clear of the test pairs too."""
         other = super().blind()
         other._seeing = self
+        return other
+
+    def on_all_links(self) -> Self:
+        """A copy whose training pairs and visible graphs have the held-out links too.
+
+        Nothing is left to measure a model by that was trained on it: its validation and test pairs are those of this
+        task, and their positives are visible.
+        """
+        other, links = copy(self), self._links
+        held_out = [split.pairs[:, split.labels == 1] for split in (self.val, self.test)]
+        ranks = np.sort(self.space.rank(np.concatenate([self._train_edges, *held_out], axis=1)))
+        positives = self.space.unrank(ranks)
+        if links.full.kinds is not None and not np.isin(ranks, self.space.rank(links.pairs)).all():
+            raise InputError(
+                "held-out links of a split of your own have no direction, strength or time to train with; "
+                "add them to the graph, or leave out refit"
+            )
+        other._until, other.union = None, links.visible(positives)
+        other._train_counts = np.bincount(other.union.graph_of[positives[0]], minlength=len(self.kept))
+        negatives = self.train.pairs[:, self.train.labels == 0]
+        other.train = LabelledPairs(
+            np.concatenate([positives, negatives], axis=1),
+            np.repeat(np.array([1, 0], np.float32), [positives.shape[1], negatives.shape[1]]),
+            self._graph_ids(positives[0], negatives[0]),
+        )
+        for cached in ("graphs", "digest", "_fold_of"):
+            other.__dict__.pop(cached, None)
+        other._free_pairs = NonEdges(self.space, positives)
         return other
 
     def sample_negatives(self, size: int, rng: np.random.Generator) -> IntArray:
@@ -206,14 +331,13 @@ class LinkPrediction(Task):
         return pool.unrank(ranks)[:, rng.permutation(size)]
 
 
-def sorted_edges(adjacency: Adjacency) -> IntArray:
-    """Every edge once as ``[2, E]`` with ``u < v``, sorted by ``(v, u)``: in the order in which pairs are ranked."""
-    edges: IntArray = edges_below(adjacency.indptr, adjacency.indices)
-    return edges
-
-
-def union_of_edges(edges: IntArray, ptr: IntArray) -> GraphBatch:
-    """The union of graphs from edges ``u < v`` that are sorted by ``(v, u)``: the rows of half a CSR."""
-    u, v = edges
-    half = running_total(np.bincount(v, minlength=int(ptr[-1]))), u.astype(np.int32)
-    return GraphBatch(Adjacency(*mirror(*half)), ptr)
+def _split(asked: str | None, graphs: Sequence[Graph]) -> str:
+    """How positives are shared out: as asked, or by time where edges have times."""
+    timed = all(graph.times is not None for graph in graphs)
+    if asked is None:
+        return "time" if timed else "random"
+    if asked not in SPLITS:
+        raise unknown_name("split", str(asked), SPLITS)
+    if asked == "time" and not timed:
+        raise InputError("split='time' needs edges with times, which the graph has not; use split='random'")
+    return asked

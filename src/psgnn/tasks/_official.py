@@ -9,11 +9,11 @@ import numpy as np
 import numpy.typing as npt
 
 from psgnn.errors import InputError, check_integer
-from psgnn.graph._graph import OFFICIAL_SPLIT, Graph, GraphBatch, IntArray, to_numpy
-from psgnn.graph._sampling import NonEdges, distinct_integers, pair_code
-from psgnn.kernels._sampling import pair_of_code
+from psgnn.graph._graph import OFFICIAL_SPLIT, Graph, GraphBatch
+from psgnn.graph._sampling import NonEdges, distinct_integers
 from psgnn.tasks._base import NEGATIVES, Task, checked_graphs
-from psgnn.tasks._link import LinkPrediction, sorted_edges
+from psgnn.tasks._link import LinkPrediction
+from psgnn.tasks._links import KnownLinks, given_pairs
 
 
 def link_task(graphs: Graph | Sequence[Graph], seed: int = 0, **options: Any) -> LinkPrediction:
@@ -26,6 +26,8 @@ def link_task(graphs: Graph | Sequence[Graph], seed: int = 0, **options: Any) ->
         return LinkPrediction(listed, seed=seed, **options)
     if options.get("negatives") == "uniform":  # the default of LinkPrediction
         del options["negatives"]
+    if options.get("split") == "random":
+        del options["split"]
     refused = options.keys() - {"folds"}
     if refused:
         raise InputError(
@@ -71,50 +73,23 @@ class OfficialLinks(LinkPrediction):
                 f"it has {adjacency.num_nodes} nodes and no edges to train on; use a graph that has some"
             ),
         )
-        self.union = GraphBatch.of_adjacencies([adjacency])
-        edges = sorted_edges(adjacency)
-        held_out = _held_out(graph.split if splits is None else splits, edges, adjacency.num_nodes)
-        self._train_counts = np.array([adjacency.num_edges])
-        self._free_pairs = NonEdges(self.ptr, edges)
-        size = min(adjacency.num_edges, int(self._free_pairs.sizes[0]))
+        self.split = "random"
+        self.union = GraphBatch.of([graph])
+        self._links = KnownLinks(self.union)
+        edges = self._links.pairs
+        parts = graph.split if splits is None else splits
+        absent = [name for name in OFFICIAL_SPLIT if name not in parts]
+        if absent:
+            raise InputError(f"the split lacks {', '.join(absent)}; it needs {', '.join(OFFICIAL_SPLIT)}")
+        held_out = given_pairs(
+            {name: parts[name] for name in OFFICIAL_SPLIT}, edges, self.space, graph.num_nodes
+        )
+        self._train_counts = np.array([edges.shape[1]])
+        self._free_pairs = NonEdges(self.space, edges)
+        size = min(edges.shape[1], int(self._free_pairs.sizes[0]))
         ranks = distinct_integers(int(self._free_pairs.sizes[0]), size, self._rng(NEGATIVES, 0))
         negatives = self._free_pairs.unrank(np.sort(ranks))
         self._set_splits(
             [edges, held_out["valid_edge"], held_out["test_edge"]],
             [negatives, held_out["valid_edge_neg"], held_out["test_edge_neg"]],
         )
-
-
-def _held_out(splits: Mapping[str, Any], edges: IntArray, num_nodes: int) -> dict[str, IntArray]:
-    """The held-out pairs, ``u < v`` and sorted as edges are, once every pair is found to stand there once."""
-    absent = [name for name in OFFICIAL_SPLIT if name not in splits]
-    if absent:
-        raise InputError(f"the split lacks {', '.join(absent)}; it needs {', '.join(OFFICIAL_SPLIT)}")
-    codes = {name: np.sort(pair_code(_pairs(name, splits[name], num_nodes))) for name in OFFICIAL_SPLIT}
-    everything = np.concatenate([*codes.values(), pair_code(edges)])
-    source = np.repeat(np.arange(5), [*map(len, codes.values()), edges.shape[1]])
-    order = np.argsort(everything, kind="stable")
-    twice = np.flatnonzero(np.diff(everything[order]) == 0)
-    if twice.size:
-        first, second = source[order[twice[0] : twice[0] + 2]]
-        names = (*OFFICIAL_SPLIT, "the training edges")
-        u, v = pair_of_code(everything[order[twice[:1]]])[:, 0]
-        where = f"twice in {names[first]}" if first == second else f"in {names[first]} and {names[second]}"
-        raise InputError(f"the pair ({u}, {v}) is {where}; every pair may stand in one place only, once")
-    return {name: pair_of_code(code) for name, code in codes.items()}
-
-
-def _pairs(name: str, values: Any, num_nodes: int) -> IntArray:
-    """The pairs of one part of the split, ``[2, P]`` with ``u < v``."""
-    pairs = to_numpy(values)
-    if pairs.ndim != 2 or pairs.shape[0] != 2 or not pairs.size or pairs.dtype.kind not in "iu":
-        raise InputError(f"{name} must be integers of shape [2, P], found {pairs.dtype} {list(pairs.shape)}")
-    wrong = np.flatnonzero(
-        (pairs.min(axis=0) < 0) | (pairs.max(axis=0) >= num_nodes) | (pairs[0] == pairs[1])
-    )
-    if wrong.size:
-        u, v = pairs[:, wrong[0]]
-        raise InputError(
-            f"{name} has ({u}, {v}) at place {wrong[0]}, which are not two nodes of 0..{num_nodes - 1}"
-        )
-    return np.sort(pairs.astype(np.int64), axis=0)

@@ -79,7 +79,7 @@ class PairClassification(Task):
         super().__init__(graphs, seed, (edges > 0) & (same >= need) & (different >= need), problem)
         least = need * len(self.kept)  # so that every graph has its place in every split
         check_integer("max_pairs", max_pairs, least)
-        self.union = GraphBatch.of_adjacencies([adjacencies[place] for place in self.kept])
+        self.union = GraphBatch.of([graphs[place] for place in self.kept])
         self.negatives = negatives
         self._classes = np.concatenate([classes[place] for place in self.kept])
         wanted = same[self.kept]

@@ -1,0 +1,212 @@
+"""Which pairs of nodes can be linked: any two, ordered ones, or one from each side.
+
+A *pair space* numbers the pairs of a batch graph by graph, as a `psgnn.graph._sampling.Pool` does, and finds the number
+of a pair. It also says how a pair is written (`oriented`), so that the same link always looks the same:
+``u < v`` in undirected graphs, source and target in directed ones.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from psgnn.graph._graph import GraphBatch, IntArray
+from psgnn.graph._sampling import WithinBlocks, block_of, running_total
+
+Mask = npt.NDArray[np.bool_]
+
+
+class PairSpace(Protocol):
+    """The numbered pairs of a batch of graphs; pairs are int64 ``[2, P]`` in ids of the batch."""
+
+    @property
+    def ordered(self) -> bool:
+        """Whether the order of its nodes is part of a pair."""
+
+    @property
+    def sizes(self) -> IntArray:
+        """Pairs of every graph, ``[G]``."""
+
+    @property
+    def starts(self) -> IntArray:
+        """Rank of the first pair of every graph and, last, their number, ``[G + 1]``."""
+
+    def rank(self, pairs: IntArray) -> IntArray:
+        """The ranks ``[P]`` of pairs of the space, as `oriented` writes them."""
+
+    def unrank(self, ranks: IntArray) -> IntArray:
+        """The pairs ``[2, P]`` of these ranks."""
+
+    def oriented(self, pairs: IntArray) -> IntArray:
+        """The same pairs, each in the order in which the space writes it."""
+
+    def holds(self, pairs: IntArray) -> Mask:
+        """Which pairs of nodes of one graph are pairs of the space, ``[P]``."""
+
+    def partners(self, node: int) -> IntArray:
+        """The nodes that a node is the first of a question with, sorted: all it may be linked to."""
+
+
+class Unordered(WithinBlocks):
+    """Any two different nodes of a graph, written ``u < v``."""
+
+    ordered = False
+
+    def oriented(self, pairs: IntArray) -> IntArray:
+        """The smaller id first."""
+        return np.sort(pairs, axis=0)
+
+    def holds(self, pairs: IntArray) -> Mask:
+        """All but a node with itself."""
+        return np.asarray(pairs[0] != pairs[1])
+
+    def partners(self, node: int) -> IntArray:
+        """All other nodes of the graph."""
+        return _others(self.ptr, node)
+
+
+@dataclass(frozen=True, eq=False)
+class Ordered:
+    """Source and target, any two different nodes of a graph; sorted by ``(graph, source, target)``."""
+
+    ptr: IntArray
+    ordered = True
+
+    @cached_property
+    def sizes(self) -> IntArray:
+        """Pairs of every graph, ``[G]``."""
+        nodes: IntArray = np.diff(self.ptr)
+        return nodes * (nodes - 1)
+
+    @cached_property
+    def starts(self) -> IntArray:
+        """Rank of the first pair of every graph and, last, their number, ``[G + 1]``."""
+        return running_total(self.sizes)
+
+    def rank(self, pairs: IntArray) -> IntArray:
+        """The ranks ``[P]`` of pairs of different nodes."""
+        graph = block_of(self.ptr, pairs[0])
+        sources, targets = pairs - self.ptr[graph]
+        width = np.diff(self.ptr)[graph] - 1
+        ranks: IntArray = self.starts[graph] + sources * width + targets - (targets > sources)
+        return ranks
+
+    def unrank(self, ranks: IntArray) -> IntArray:
+        """The pairs ``[2, P]`` of these ranks."""
+        graph = block_of(self.starts, ranks)
+        sources, targets = np.divmod(ranks - self.starts[graph], np.diff(self.ptr)[graph] - 1)
+        return np.stack([sources, targets + (targets >= sources)]) + self.ptr[graph]
+
+    def oriented(self, pairs: IntArray) -> IntArray:
+        """As they are: the order is part of the pair."""
+        return pairs
+
+    def holds(self, pairs: IntArray) -> Mask:
+        """All but a node with itself."""
+        return np.asarray(pairs[0] != pairs[1])
+
+    def partners(self, node: int) -> IntArray:
+        """All other nodes of the graph, as targets."""
+        return _others(self.ptr, node)
+
+
+@dataclass(frozen=True, eq=False)
+class TwoSided:
+    """A node of side 0 and one of side 1, sorted by ``(graph, node of side 0, node of side 1)``.
+
+    ``sides [N]`` is -1 for nodes that are in no pair. In a directed graph the node of side 0 is the source; in an
+    undirected one pairs are written ``u < v``.
+    """
+
+    ptr: IntArray
+    sides: npt.NDArray[np.int8]
+    ordered: bool = False
+
+    @cached_property
+    def _nodes(self) -> tuple[IntArray, IntArray]:
+        """The nodes of the two sides, sorted."""
+        return np.flatnonzero(self.sides == 0), np.flatnonzero(self.sides == 1)
+
+    @cached_property
+    def _bounds(self) -> IntArray:
+        """Where the nodes of every graph begin among those of each side, ``[2, G + 1]``."""
+        return np.stack([np.searchsorted(nodes, self.ptr) for nodes in self._nodes])
+
+    @cached_property
+    def _place(self) -> IntArray:
+        """The place of every node among those of its side in all graphs, ``[N]``."""
+        place = np.full(self.sides.size, -1, np.int64)
+        for nodes in self._nodes:
+            place[nodes] = np.arange(nodes.size)
+        return place
+
+    @cached_property
+    def sizes(self) -> IntArray:
+        """Pairs of every graph, ``[G]``."""
+        first, second = np.diff(self._bounds, axis=1)
+        return np.asarray(first * second)
+
+    @cached_property
+    def starts(self) -> IntArray:
+        """Rank of the first pair of every graph and, last, their number, ``[G + 1]``."""
+        return running_total(self.sizes)
+
+    def rank(self, pairs: IntArray) -> IntArray:
+        """The ranks ``[P]`` of pairs of the space, in either order."""
+        swapped = self.sides[pairs[0]] == 1
+        first, second = self._place[np.where(swapped, pairs[::-1], pairs)]
+        graph = block_of(self.ptr, pairs[0])
+        width = np.diff(self._bounds[1])[graph]
+        ranks: IntArray = (first - self._bounds[0][graph]) * width + second - self._bounds[1][graph]
+        return ranks + self.starts[graph]
+
+    def unrank(self, ranks: IntArray) -> IntArray:
+        """The pairs ``[2, P]`` of these ranks."""
+        graph = block_of(self.starts, ranks)
+        first, second = np.divmod(ranks - self.starts[graph], np.maximum(np.diff(self._bounds[1])[graph], 1))
+        pairs = np.stack(
+            [self._nodes[0][first + self._bounds[0][graph]], self._nodes[1][second + self._bounds[1][graph]]]
+        )
+        return self.oriented(pairs)
+
+    def oriented(self, pairs: IntArray) -> IntArray:
+        """The node of side 0 first in a directed graph, the smaller id in an undirected one."""
+        return pairs if self.ordered else np.sort(pairs, axis=0)
+
+    def holds(self, pairs: IntArray) -> Mask:
+        """Those with a node from each side, from side 0 to side 1 where the graph is directed."""
+        first, second = self.sides[pairs]
+        forward = (first == 0) & (second == 1)
+        return np.asarray(forward if self.ordered else forward | ((first == 1) & (second == 0)))
+
+    def partners(self, node: int) -> IntArray:
+        """The nodes of side 1 for a node of side 0; none for the others, who are not asked."""
+        if self.sides[node] != 0:
+            return np.empty(0, np.int64)
+        graph = int(np.searchsorted(self.ptr, node, side="right")) - 1
+        return self._nodes[1][self._bounds[1][graph] : self._bounds[1][graph + 1]]
+
+
+def pair_space(batch: GraphBatch) -> PairSpace:
+    """The pairs that links of the batch can be."""
+    kinds = batch.kinds
+    if kinds is not None and kinds.sides is not None:
+        return TwoSided(batch.ptr, kinds.sides, kinds.directed)
+    return Ordered(batch.ptr) if kinds is not None and kinds.directed else Unordered(batch.ptr)
+
+
+def links_of(batch: GraphBatch, space: PairSpace | None = None) -> IntArray:
+    """The links of the batch that are pairs of its space, ``[2, E]``; links inside a side are left out."""
+    edges: IntArray = batch.adjacency.edges() if batch.kinds is None else batch.kinds.edges
+    space = space or pair_space(batch)
+    return np.asarray(edges[:, space.holds(edges)]) if isinstance(space, TwoSided) else edges
+
+
+def _others(ptr: IntArray, node: int) -> IntArray:
+    graph = int(np.searchsorted(ptr, node, side="right")) - 1
+    nodes = np.arange(ptr[graph], ptr[graph + 1])
+    return np.asarray(nodes[nodes != node])
