@@ -180,11 +180,13 @@ def test_the_manifests_of_the_repository_agree_on_their_names() -> None:
     assert ids
 
 
-def test_the_page_of_results_is_that_of_the_records() -> None:
-    page = (ROOT / "docs" / "results.md").read_text()
+def test_the_pages_of_results_are_those_of_the_records() -> None:
     for name in manifest_names(ROOT / "lab" / "experiments"):
+        manifest = load_manifest(name, ROOT / "lab" / "experiments")
+        assert manifest.page is not None
+        page = (ROOT / "lab" / "experiments" / manifest.page).read_text()
         assert f"<!-- {name} begin -->" in page
-        assert with_tables(page, load_manifest(name, ROOT / "lab" / "experiments")) == page
+        assert with_tables(page, manifest) == page
 
 
 # --- plans

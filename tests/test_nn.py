@@ -12,8 +12,6 @@ from conftest import data_of
 from psgnn.errors import InputError
 from psgnn.models import (
     ESTIMATORS,
-    MODELS,
-    PRESETS,
     AnchorEncoder,
     AnchorLayer,
     AnchorSet,
@@ -30,7 +28,7 @@ from psgnn.models import (
 from psgnn.models._config import PICKERS, ModelConfig, make_config
 from psgnn.models._messages import anchor_messages, dense_messages
 from psgnn.models._pickers import spread_top_k
-from psgnn.models._presets import CONVOLUTIONS
+from psgnn.models._presets import CONVOLUTIONS, NAMED_MODELS
 from psgnn.tasks import LinkPrediction
 
 SHAPES = [
@@ -390,8 +388,7 @@ def test_a_sequential_picker_never_takes_a_node_twice() -> None:
 # --- building
 
 
-@pytest.mark.parametrize("preset", PRESETS)
-@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize(("name", "preset"), NAMED_MODELS)
 def test_every_model_is_built_alike_from_one_seed(name: str, preset: str) -> None:
     task = LinkPrediction(data_of(nx.connected_caveman_graph(4, 6)))
     state = torch.random.get_rng_state()

@@ -61,7 +61,17 @@ _BUILTIN: dict[str, Rule] = {
 }
 
 # Pickers of `psgnn.models._config` that are no rules, and ``all`` of the command line.
-_RESERVED = ("all", "named", "score", "sequential", "boosted", "random-search", "random-sets", "none")
+_RESERVED = (
+    "all",
+    "named",
+    "score",
+    "sequential",
+    "boosted",
+    "swapped",
+    "random-search",
+    "random-sets",
+    "none",
+)
 
 
 def _checked(title: str, function: Callable[..., Any]) -> Rule:

@@ -1,4 +1,4 @@
-"""Anchors learnt from the training pairs before anything else is: by boosting, and by random search as its control."""
+"""Anchors learned from the training pairs before training: by boosting and swaps, and by random search as control."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import torch
 
 from psgnn.anchors._rules import anchor_counts, batch_anchors
 from psgnn.distances._oracle import DistanceOracle
-from psgnn.graph._graph import GraphBatch, IntArray
+from psgnn.graph._graph import Adjacency, GraphBatch, IntArray
 from psgnn.kernels._anchors import CELLS, RIDGE, cell_gains, pair_cells
 from psgnn.models._anchor_sets import AnchorSet
 from psgnn.models._interfaces import Picker, Seen
@@ -18,7 +18,9 @@ from psgnn.models._view import TensorView
 
 Floats = npt.NDArray[np.float64]
 STEP = 0.5
+POLISH, MOST_SWEEPS, LEAST_GAIN = 3, 5, 1e-3
 MOST_CANDIDATES, MOST_PAIRS = 1024, 20_000
+MOST_MEASURED = 2 * 10**8  # hops from candidates to nodes, two bytes each
 
 
 class _Boost:
@@ -27,33 +29,96 @@ class _Boost:
     def __init__(self, cells: npt.NDArray[np.uint8], labels: Floats) -> None:
         self.cells, self.labels = cells, labels
         self.score = np.zeros(labels.size)
+        self.tables: dict[int, Floats] = {}  # by candidate
+
+    @property
+    def chosen(self) -> list[int]:
+        """The candidates that have a table."""
+        return list(self.tables)
+
+    @property
+    def loss(self) -> float:
+        """The log-loss of the pairs, with the ridge of the tables."""
+        ridge = sum(float((table**2).sum()) for table in self.tables.values())
+        return _log_loss(self.score, self.labels) + 0.5 * RIDGE * ridge
+
+    def score_of(self, cells: npt.NDArray[np.uint8]) -> Floats:
+        """The score of other pairs, ``[P]``."""
+        parts = [table[cells[candidate]] for candidate, table in self.tables.items()]
+        return np.asarray(np.sum(parts, axis=0))
 
     def _slope(self) -> tuple[Floats, Floats]:
         p = 1 / (1 + np.exp(-self.score))
         return self.labels - p, p * (1 - p)
 
-    def gains(self) -> Floats:
-        """What each candidate would bring, ``[C]``."""
-        out = np.empty(self.cells.shape[0])
-        cell_gains(self.cells, *self._slope(), out)
-        return out
+    def best(self) -> int:
+        """The candidate that would bring most and is not chosen yet."""
+        gains = np.empty(self.cells.shape[0])
+        cell_gains(self.cells, *self._slope(), gains)
+        gains[self.chosen] = -1
+        return int(np.argmax(gains))
 
-    def add(self, candidate: int) -> Floats:
-        """Fit the candidate's table, ``[CELLS]``, and add it to the score."""
+    def fit(self, candidate: int, rate: float = STEP) -> None:
+        """Take a Newton step, shortened by the rate, in the table of a candidate."""
         slope, curve = self._slope()
         cell = self.cells[candidate]
-        table = np.bincount(cell, slope, CELLS) / (np.bincount(cell, curve, CELLS) + RIDGE)
-        self.score += STEP * table[cell]
-        return STEP * np.asarray(table)
+        old = self.tables.get(candidate, np.zeros(CELLS))
+        up = np.bincount(cell, slope, CELLS) - RIDGE * old
+        step = rate * up / (np.bincount(cell, curve, CELLS) + RIDGE)
+        self.tables[candidate] = old + step
+        self.score += step[cell]
+
+    def drop(self, candidate: int) -> None:
+        """Take the table of a candidate away."""
+        self.score -= self.tables.pop(candidate)[self.cells[candidate]]
+
+    def polish(self, rounds: int = POLISH) -> None:
+        """Fit all tables together, one after another."""
+        for _ in range(rounds):
+            for candidate in self.chosen:
+                self.fit(candidate)
+
+    def copy(self) -> _Boost:
+        """The same score, to try something on."""
+        other = _Boost(self.cells, self.labels)
+        other.score, other.tables = self.score.copy(), dict(self.tables)
+        return other
+
+
+def _log_loss(score: Floats, labels: Floats) -> float:
+    return float(np.logaddexp(0, np.where(labels == 1, -score, score)).sum())
+
+
+def _swap(boost: _Boost) -> _Boost:
+    """Exchange anchors, one at a time, for the candidate that lowers the loss most, until no exchange does."""
+    boost = boost.copy()
+    boost.polish()
+    for _ in range(MOST_SWEEPS):
+        before = boost.loss
+        for candidate in boost.chosen:
+            trial = boost.copy()
+            trial.drop(candidate)
+            trial.fit(trial.best())
+            trial.polish()
+            if trial.loss < boost.loss - LEAST_GAIN:
+                boost = trial
+        if boost.loss > before - LEAST_GAIN:
+            break
+    return boost
 
 
 class LearnedPicker(Picker):
     r"""Anchors that explain the training pairs of their graph; fixed once they are learnt.
 
     ``boosted``: one after another, each the node whose table :math:`t(|d_u - d_v|, \min(d_u, d_v))` lowers the
-    log-loss of the training pairs most, given the tables of the anchors so far. ``random-search``, its control: as many
-    random sets as ``boosted`` looks at candidates, tables fitted in the same way, and of them the set with the lowest
-    log-loss on the validation pairs. A graph without pairs to learn from gets farthest-first anchors.
+    log-loss of the training pairs most, given the tables of the anchors so far. ``swapped``: these, and then each
+    anchor is exchanged for the candidate that lowers the loss most, until no exchange does. ``random-search``, the
+    control: as many random sets as ``boosted`` looks at candidates, tables fitted in the same way, and of them the
+    set with the lowest log-loss on the validation pairs. A graph without pairs to learn from gets farthest-first
+    anchors.
+
+    Of a graph with more than a thousand nodes or so, candidates are a random sample; ``swapped`` then looks once
+    more among the neighbours of the nodes that it chose.
     """
 
     learns_first = True
@@ -92,32 +157,52 @@ class LearnedPicker(Picker):
         self, view: TensorView, g: int, count: int, training: Sequence[Seen], validation: Seen
     ) -> IntArray | None:
         rng = np.random.default_rng([self.seed, g])
-        size = int(view.union.sizes[g])
-        places = rng.choice(size, min(size, max(MOST_CANDIDATES, count)), replace=False)
-        candidates = view.union.ptr[g] + np.sort(places)
+        size, first = int(view.union.sizes[g]), int(view.union.ptr[g])
+        most = min(size, max(min(MOST_CANDIDATES, MOST_MEASURED // size), count))
+        candidates = np.sort(rng.choice(size, most, replace=False)) + first
         cells, labels = _table(training, g, candidates, rng)
         if not 0 < labels.sum() < labels.size:
             return None
+        if self.method == "random-search":
+            seen, truth = _table([validation], g, candidates, rng)
+            tries = (_fitted(cells, labels, rng.choice(most, count, replace=False)) for _ in candidates)
+            best = min(tries, key=lambda boost: _log_loss(boost.score_of(seen), truth))
+            return np.asarray(candidates[best.chosen])
+        boost = _Boost(cells, labels)
+        for _ in range(count):
+            boost.fit(boost.best())
         if self.method == "boosted":
-            boost = _Boost(cells, labels)
-            chosen: list[int] = []
-            for _ in range(count):
-                gains = boost.gains()
-                gains[chosen] = -1
-                chosen.append(int(np.argmax(gains)))
-                boost.add(chosen[-1])
-            return np.asarray(candidates[chosen])
-        seen, truth = _table([validation], g, candidates, rng)
-        best, best_loss = None, np.inf
-        for _ in range(candidates.size):
-            drawn = rng.choice(candidates.size, count, replace=False)
-            boost, score = _Boost(cells, labels), np.zeros(truth.size)
-            for candidate in drawn:
-                score += boost.add(int(candidate))[seen[candidate]]
-            loss = float(np.logaddexp(0, np.where(truth == 1, -score, score)).sum())
-            if loss < best_loss:
-                best, best_loss = candidates[drawn], loss
-        return best
+            return np.asarray(candidates[boost.chosen])
+        boost = _swap(boost)
+        if most == size:
+            return np.asarray(candidates[boost.chosen])
+        chosen = candidates[boost.chosen]
+        near = _around(view.union.graph(g), chosen - first, most - count, rng) + first
+        candidates = np.concatenate([chosen, near])
+        cells, labels = _table(training, g, candidates, rng)
+        return np.asarray(candidates[_swap(_fitted(cells, labels, np.arange(count))).chosen])
+
+
+def _around(adjacency: Adjacency, nodes: IntArray, most: int, rng: np.random.Generator) -> IntArray:
+    """Neighbours of the nodes, then neighbours of those, at most so many and none of the nodes themselves."""
+    found = nodes
+    for _ in range(2):
+        starts, ends = adjacency.indptr[found], adjacency.indptr[found + 1]
+        ends = np.minimum(ends, starts + most)  # a hub has more neighbours than can be looked at
+        near = [adjacency.indices[start:end] for start, end in zip(starts, ends, strict=True)]
+        found = np.unique(np.concatenate([found, *near]).astype(np.int64))
+        if found.size - nodes.size >= most:
+            break
+    found = np.setdiff1d(found, nodes)
+    return found if found.size <= most else np.sort(rng.choice(found, most, replace=False))
+
+
+def _fitted(cells: npt.NDArray[np.uint8], labels: Floats, chosen: IntArray) -> _Boost:
+    """Tables of given candidates, fitted one after another."""
+    boost = _Boost(cells, labels)
+    for candidate in chosen:
+        boost.fit(int(candidate))
+    return boost
 
 
 def _table(

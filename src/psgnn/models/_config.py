@@ -16,15 +16,17 @@ from psgnn.models._presets import (
     BEST_SCORER,
     BEST_TRAINING,
     CONVOLUTIONS,
+    LEARNED,
     MODELS,
     PAPER_TABLE,
     PARTS,
     PRESETS,
     PRETRAINED,
 )
+from psgnn.positions._measure import PAIR_LOOKS
 from psgnn.registry import ExtendedNames
 
-LEARNED_PICKERS = ("boosted", "random-search")
+LEARNED_PICKERS = ("swapped", "boosted", "random-search")
 PICKERS = ExtendedNames(("score", "sequential", *LEARNED_PICKERS, "random-sets", "named", "none"), RULES)
 DECODERS = ("dot", "distance", "set", "context")
 ESTIMATORS = ("gate", "straight-through", "simple", "reinforce")
@@ -74,6 +76,7 @@ class ModelConfig(BaseModel):
     roles: bool = True
     local: bool = True
     features: bool = True
+    pair_looks: int = Field(PAIR_LOOKS, ge=2)  # at edges, for the walks and hops (half of it) of a pair
 
     # Decoder: what two positions say.
     decoder: str = "dot"
@@ -138,6 +141,12 @@ def make_config(
     settings |= PARTS[name]
     if preset == "best":
         settings |= BEST_TRAINING | BEST.get(name, {}) | (BEST_LARGE.get(name, {}) if large else {})
+    elif preset == "learned":
+        if name != "psgnn":
+            raise InputError(
+                f"preset learned is for model psgnn, found {name}; choose preset best or paper for it"
+            )
+        settings |= BEST_TRAINING | LEARNED
     if options.get("init") == "pretrained":
         # Links that the graph hides from itself say nothing about which nodes belong together.
         settings |= PRETRAINED | {"strict": task == "pair"}

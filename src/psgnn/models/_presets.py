@@ -6,7 +6,10 @@ from typing import Any
 
 ANCHOR_MODELS = ("psgnn", "pgnn", "agnn")
 MODELS = (*ANCHOR_MODELS, "gcn", "sage", "gat", "gin")
-PRESETS = ("best", "paper")
+PRESETS = ("best", "learned", "paper")
+NAMED_MODELS = tuple(
+    (name, preset) for name in MODELS for preset in PRESETS if preset != "learned" or name == "psgnn"
+)
 CONVOLUTIONS = ("gen", "gcn", "sage", "gat", "gin")
 
 # The paper's table of optimal hyperparameters: learning rate, dropout, width, layers.
@@ -63,6 +66,13 @@ BEST_SCORER = {"unit_scores": True, "anneal": True}
 BEST_LARGE: dict[str, dict[str, Any]] = {
     "psgnn": {"members": 1, "batch": 1024, "embed_every": 2, "eval_every": 60}
 }
+
+# Deviates: the paper's architecture with learned anchors. They are chosen from the training pairs before training,
+# since gradients through a choice of nodes do not find them; docs/fidelity.md lists every repair.
+LEARNED: dict[str, Any] = {
+    "picker": "swapped", "anchors": "log", "encoder": "layers", "decoder": "distance", "anchor": "add", "center": True,
+    "hidden": 64, "layers": 2, "dropout": 0.1, "lr": 5e-3, "epochs": 2000, "patience": 400,
+}  # fmt: skip
 
 # What starts from the weights that come with the package: they have learnt already, on graphs without features.
 PRETRAINED: dict[str, Any] = {"decoder": "context", "members": 2, "features": False, "lr": 1e-3}
