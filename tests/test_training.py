@@ -17,7 +17,8 @@ from torch_geometric.data import Data
 import psgnn.training._fit as training
 from conftest import data_of
 from psgnn.errors import InputError
-from psgnn.models import MODELS, PRESETS, build_model
+from psgnn.models import build_model
+from psgnn.models._presets import NAMED_MODELS
 from psgnn.tasks import LinkPrediction, PairClassification, Task
 from psgnn.tasks._metrics import auc_standard_error
 from psgnn.training import Run, fit, load
@@ -51,8 +52,7 @@ def same(a: Run, b: Run) -> None:
 # --- results
 
 
-@pytest.mark.parametrize("preset", PRESETS)
-@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize(("name", "preset"), NAMED_MODELS)
 def test_every_model_trains_saves_and_loads(name: str, preset: str, tmp_path: Path) -> None:
     task = PairClassification([communities(), communities(4, 7)])
     result = train(task, name, epochs=2, preset=preset, out=tmp_path / "run")

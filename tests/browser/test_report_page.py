@@ -120,6 +120,15 @@ def text(page: Any, selector: str) -> str:
     return str(page.inner_text(selector))
 
 
+def wait_until(page: Any, script: str, arg: Any = None) -> None:
+    """Wait for a script to be true; `wait_for_function` evaluates text in the page, which its policy forbids."""
+    for _ in range(100):
+        if page.evaluate(script, arg):
+            return
+        page.wait_for_timeout(200)
+    raise AssertionError(f"still not true after 20 s: {script}")
+
+
 def stars(page: Any) -> list[int]:
     """The nodes that are drawn as anchors."""
     script = "document.getElementById('graph-plot').data.find((t) => t.marker && t.marker.symbol === 'star').customdata"
@@ -169,10 +178,7 @@ def test_the_slider_shows_fixed_anchors_one_after_another(
     assert "training does not move them" in text(page, "#graph-note")
     page.click("#play")
     assert text(page, "#play") == "Pause"
-    for _ in range(100):  # the policy of the page forbids `wait_for_function`
-        if int(page.input_value("#step")) >= 4:
-            break
-        page.wait_for_timeout(200)
+    wait_until(page, "() => Number(document.getElementById('step').value) >= 4")
     assert len(stars(page)) >= 5
     page.click("#play")
     assert text(page, "#play") == "Play"
@@ -428,7 +434,7 @@ def test_a_node_has_a_page_at_an_address(show: Open, page_file: Path, summary: d
     point_at(page, 20)
     page.mouse.down()
     page.mouse.up()
-    page.wait_for_function("location.hash === '#node=node%2020'")
+    wait_until(page, "() => location.hash === '#node=node%2020'")
     assert page.is_visible("#node")
     assert text(page, "#node-name") == "node 20"
     partners = next(each["rows"] for each in drawn["partners"] if each["node"] == 20)
@@ -446,23 +452,23 @@ def test_a_node_has_a_page_at_an_address(show: Open, page_file: Path, summary: d
     }
     page.focus("#neighbours button")
     page.keyboard.press("Enter")
-    page.wait_for_function("document.getElementById('node-name').textContent !== 'node 20'")
+    wait_until(page, "() => document.getElementById('node-name').textContent !== 'node 20'")
     assert text(page, "#node-name") in near
     page.go_back()
-    page.wait_for_function("document.getElementById('node-name').textContent === 'node 20'")
+    wait_until(page, "() => document.getElementById('node-name').textContent === 'node 20'")
 
 
 def test_addresses_open_nodes_and_predictions(show: Open, page_file: Path, summary: dict[str, Any]) -> None:
     page = show(page_file)
     for name in HOSTILE_NAMES[:8]:
         page.evaluate("(name) => { location.hash = `node=${encodeURIComponent(name)}`; }", shown_name(name))
-        page.wait_for_function(
-            "(name) => document.getElementById('node-name').textContent === name", arg=shown_name(name)
+        wait_until(
+            page, "(name) => document.getElementById('node-name').textContent === name", shown_name(name)
         )
     page.evaluate("() => { location.hash = 'node=nobody'; }")
-    page.wait_for_function("document.getElementById('node-details').textContent.includes('No drawn node')")
+    wait_until(page, "() => document.getElementById('node-details').textContent.includes('No drawn node')")
     page.evaluate("() => { location.hash = 'node=node%2033&run=3'; }")
-    page.wait_for_function("document.getElementById('run').value === '2'")
+    wait_until(page, "() => document.getElementById('run').value === '2'")
     assert text(page, "#node-name") == "node 33"
     assert "no anchors" in text(page, "#position-note")
     page.evaluate("() => { location.hash = 'prediction=1'; }")

@@ -86,7 +86,9 @@ AnchorFile = Annotated[
 TaskOption = Annotated[
     str, typer.Option("--task", metavar="link|pair", help="Missing links, or same-class pairs.")
 ]
-Preset = Annotated[str, typer.Option("--preset", metavar="best|paper", help="Settings of the models.")]
+Preset = Annotated[
+    str, typer.Option("--preset", metavar="best|learned|paper", help="Settings of the models.")
+]
 Epochs = Annotated[
     int | None, typer.Option("--epochs", min=1, help="At most so many; the preset's if left out.")
 ]
@@ -128,6 +130,7 @@ METRIC_LABELS = {
     "hits@20": "Hits@20, pooled",
     "mrr_per_node": "MRR per node",
     "hits@10_per_node": "Hits@10 per node",
+    "recall@20_per_node": "Recall@20 per node",
 }
 
 

@@ -76,6 +76,12 @@ def train_command(
         str, typer.Option("--device", metavar="auto|cpu|cuda|mps", help="Where the network is trained.")
     ] = "auto",
     negatives: Negatives = None,
+    refit: Annotated[
+        bool,
+        typer.Option(
+            "--refit", help="After the test, train again on all links, for predictions (task link)."
+        ),
+    ] = False,
     options: Annotated[
         list[str] | None,
         typer.Option("--option", metavar="KEY=VALUE", help="Setting of the model, such as estimator=simple."),
@@ -115,6 +121,8 @@ def train_command(
     for what, value, names in (("model", model, MODELS), ("preset", preset, PRESETS), ("task", task, TASKS)):
         if value not in names:
             raise unknown_name(what, value, names)
+    if refit and task != "link":
+        raise InputError("--refit trains on held-out links, and the pair task holds out none; leave it out")
     from psgnn.models._models import build_model
     from psgnn.models._team import LostWorkerError, place
     from psgnn.training._compare import make_task
@@ -151,6 +159,7 @@ def train_command(
             command=shlex.join(["psgnn", *sys.argv[1:]]),
             device=device,
             force=force,
+            refit=refit,
         )
     except LostWorkerError as error:
         kept = "nothing is kept" if out is None else f"the run in {out} is kept, and {again} resumes it"
@@ -180,6 +189,12 @@ def train_command(
     print_table(f"{model} ({preset}) on {graph}, {task} task{_drawn(negatives)}", shown_columns, rows)
     record = result.record
     say(f"best epoch {record['best_epoch']} of {record['epochs_run']}, {record['seconds']:.1f} s")
+    if refit:
+        again = record["refit"]
+        say(
+            f"refitted on all {again['links']} links for {again['epochs']} epochs, for predictions; "
+            "the metrics are of the weights before that"
+        )
     if out is not None:
         say(f"the run is in {out}")
 

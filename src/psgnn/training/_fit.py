@@ -6,6 +6,8 @@ import logging
 import time
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import ExitStack
+from copy import deepcopy
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -61,6 +63,7 @@ def fit(
     command: str | None = None,
     device: str = "auto",
     force: bool = False,
+    refit: bool = False,
 ) -> Run:
     """Train a model on a task.
 
@@ -81,10 +84,15 @@ def fit(
         command: what a person typed to train the model, for the record.
         device: ``cpu``, ``cuda``, ``mps``, or ``auto`` for a GPU where there is one. The model is moved there.
         force: replace a run that is in the folder, once it is known that the new one can begin.
+        refit: after the test, train again from the start on all links, the held-out ones too, for as many epochs as
+            were best and from the same anchors. Predictions are those of the new weights. The metrics stay those of the
+            first ones, which `Run.evaluation_scorer` has.
 
     Under torchrun all processes of the job train one model (`psgnn.models._team`); the first one writes.
     """
     folder = None if out is None else Path(out)
+    if refit and not isinstance(task, LinkPrediction):
+        raise InputError("refit trains on held-out links, and the pair task holds out none; leave it out")
     check_integer("seed", seed, 0)
     if epochs is not None:
         check_integer("epochs", epochs, 1)
@@ -99,10 +107,15 @@ def fit(
         trainer = _Trainer(
             model, task, epochs or number_of_steps(model.config, task), seed, command, where, team
         )
+        fresh = deepcopy(model) if refit else None
         state = trainer.open(folder, force=force) if folder is not None else State()
         with fitting_threads(trainer.view.union.num_nodes):
             trainer.run(state, folder, progress)
-            result = trainer.finish(state, folder)
+            result = trainer.finish(state)
+            if fresh is not None:
+                trainer.save(folder, state)
+                result = trainer.refit(result, fresh, progress)
+            trainer.write(result, folder)
         if tensorboard is not None and team.leads:
             write_tensorboard(tensorboard, result.history)
     return result
@@ -118,6 +131,7 @@ class _Trainer:
         command: str | None = None,
         device: torch.device = CPU,
         team: Team = ALONE,
+        anchors: AnyAnchors | None = None,
     ) -> None:
         if model.config.in_channels != features_of(task.graphs).shape[1]:
             raise InputError(
@@ -147,10 +161,13 @@ class _Trainer:
         self.watched = part_of(
             task.val, MOST_WATCHED_LARGE if self.batches.large else MOST_WATCHED_PAIRS, seed
         )
+        self.whole = True  # weights, their average and the number of the epoch belong together
+        self.fixed = anchors
+        if anchors is not None:
+            return
         if model.picker is not None and model.picker.learns_first:
             model.picker.learn(self.view, self._training_pairs(), (self.view, task.val))
         model.find_anchors([graph.names for graph in task.graphs])
-        self.whole = True  # weights, their average and the number of the epoch belong together
         model.eval()
         # Anchors that training changes are picked too, so that a number of them that cannot be is known at once.
         first = model.pick(self.view)
@@ -182,7 +199,8 @@ class _Trainer:
             self.team.wait()
         return state
 
-    def _save(self, folder: Path | None, state: State) -> None:
+    def save(self, folder: Path | None, state: State) -> None:
+        """Write where training stands."""
         if folder is not None and self.team.leads:
             save_state(folder, state, self._identity, self.model, self.optimizer)
 
@@ -209,12 +227,12 @@ class _Trainer:
                     state.seconds = before + time.perf_counter() - started
                     self._validate_if_due(state, bar)
                     if time.perf_counter() - saved > CHECKPOINT_SECONDS:
-                        self._save(folder, state)
+                        self.save(folder, state)
                         saved = time.perf_counter()
             except (KeyboardInterrupt, RuntimeError) as error:
                 # Halfway through a change of the weights the last checkpoint stands.
                 if self.whole and (isinstance(error, KeyboardInterrupt) or self.team.size > 1):
-                    self._save(folder, state)
+                    self.save(folder, state)
                 raise
 
     def _calibrate(self) -> None:
@@ -361,7 +379,32 @@ class _Trainer:
         scores = self.model.predict_embedded(self.view, choice, torch.from_numpy(test.pairs).to(self.device))
         return evaluate(test, scores.cpu().numpy())
 
-    def finish(self, state: State, folder: Path | None) -> Run:
+    def refit(self, measured: Run, fresh: PositionModel, progress: bool) -> Run:
+        """Train a fresh model on all links, for as many epochs as were best and from the same anchors."""
+        task, epochs = self.task, int(measured.record["best_epoch"])
+        assert isinstance(task, LinkPrediction)
+        again = _Trainer(
+            fresh, task.on_all_links(), self.epochs, self.seed, self.command, self.device, self.team, measured.choice
+        )  # fmt: skip
+        again.repeat(epochs, progress)
+        links = again.view.union.adjacency.num_edges
+        about = "val, test, embedding_test and history are of the weights before the refit, without held-out links"
+        measured.record["refit"] = {"epochs": epochs, "links": links, "metrics": about}
+        return replace(measured, model=again.model, evaluated=measured.model)
+
+    def repeat(self, epochs: int, progress: bool) -> None:
+        """Train for so many epochs, without looking at any validation pairs."""
+        state = State()
+        with torch.random.fork_rng(devices=[]), Bar("refitting", epochs, show=progress) as bar:
+            self._calibrate()
+            while state.epoch < epochs:
+                self._step(state)
+                bar.update(state.epoch, f"loss {state.loss:.3f}")
+        if state.average:
+            self.model.load_state_dict(state.average)
+        self.model.eval()
+
+    def finish(self, state: State) -> Run:
         """Go back to the best epoch and read the test pairs, once."""
         self.model.load_state_dict(state.best_weights)
         val, test = (
@@ -377,11 +420,14 @@ class _Trainer:
             _hidden_links(self.task), numbers=tuple(self.task.kept) if self.task.dropped else (),
         )  # fmt: skip
         result.record.update(self._record(state, result))
+        return result
+
+    def write(self, result: Run, folder: Path | None) -> None:
+        """Write what the run was asked and the run itself, its record last."""
         if folder is not None and self.team.leads:
             write_held_out(folder, self.task, self.seed)
             save_run(folder, result)
         self.team.wait()
-        return result
 
     def _record(self, state: State, result: Run) -> dict[str, Any]:
         return {

@@ -62,7 +62,8 @@ class Run(Questions):
     graph's anchors (sets of them for P-GNN); ``embedding_test`` the test metrics of the embeddings' own distance, where
     pairs are scored by more than that; ``view`` the graphs as training saw them; ``hidden`` the held-out
     links ``[2, H]``; ``numbers`` those of the graphs among all that were given, where some could not be split and are
-    not here, else nothing; ``origin`` the run on its own graphs, if it is on others (`on`).
+    not here, else nothing; ``origin`` the run on its own graphs, if it is on others (`on`);
+    ``evaluated`` the model that the metrics belong to, if ``model`` was trained again on all links.
 
     It is a `psgnn.scoring.Scorer` on the whole graph: predictions see every known link, the held-out ones too. The
     metrics belong to `evaluation_scorer`, which does not see them.
@@ -81,6 +82,7 @@ class Run(Questions):
     numbers: tuple[int, ...] = ()
     origin: Run | None = None
     kept: Kept | None = None
+    evaluated: PositionModel | None = None
 
     @cached_property
     def changes(self) -> Changes | None:
@@ -119,7 +121,9 @@ class Run(Questions):
 
     def evaluation_scorer(self) -> Run:
         """The run on the graphs without their held-out links: the scorer that the metrics were measured with."""
-        return replace(self, hidden=np.zeros((2, 0), np.int64))
+        return replace(
+            self, hidden=np.zeros((2, 0), np.int64), model=self.evaluated or self.model, evaluated=None
+        )
 
     def rehearsal(self) -> tuple[Run, IntArray] | None:
         """A scorer that does not see the held-out links (elsewhere: some of the links), and these ``[2, H]``."""
@@ -275,6 +279,8 @@ def save_run(folder: Path, result: Run) -> None:
     runs.write_config(folder, result.model.config)
     runs.write_view(folder, result.view, result.node_names, result.hidden)
     tensors = {f"model.{key}": value for key, value in result.model.state_dict().items()}
+    if result.evaluated is not None:
+        tensors |= {f"evaluated.{key}": value for key, value in result.evaluated.state_dict().items()}
     runs.write_tensors(folder / WEIGHTS, tensors | anchor_tensors(result.choice))
     runs.write_record(folder, result.record)
     (folder / STATE).unlink(missing_ok=True)
@@ -287,16 +293,14 @@ def load(run_dir: str | Path) -> Run:
     config = runs.read_config(folder)
     view, names, hidden = runs.read_view(folder)
     tensors, _ = runs.read_tensors(folder / WEIGHTS)
-    weights = {key[6:]: value for key, value in tensors.items() if key.startswith("model.")}
     try:
         choice = anchors_of_tensors(tensors)
         check_anchors(choice, config.picker, view.union)
         if config.in_channels != view.x.size(1):
             raise ValueError(f"{config.in_channels} features expected, the graph has {view.x.size(1)}")
-        _check_weights(config, weights)
-        model = model_of(config)
-        model.find_anchors(names)
-        model.load_state_dict(weights)
+        model = _model(config, tensors, "model.", names)
+        refitted = any(key.startswith("evaluated.") for key in tensors)
+        evaluated = _model(config, tensors, "evaluated.", names) if refitted else None
         numbers = _checked_numbers(record, len(names))
     # What torch raises depends on what is wrong, and settings can be anything.
     except (RuntimeError, KeyError, TypeError, ValueError, OverflowError, MemoryError) as error:
@@ -304,7 +308,21 @@ def load(run_dir: str | Path) -> Run:
         raise InputError(f"{folder}: the weights do not fit the settings ({reason}); train again") from None
     metrics = record["val"], record["test"], record["history"]
     embedding_test = record.get("embedding_test")
-    return Run(model, view, choice, *metrics, record, names, embedding_test, hidden, numbers=numbers)
+    return Run(
+        model, view, choice, *metrics, record, names, embedding_test, hidden, numbers=numbers, evaluated=evaluated
+    )  # fmt: skip
+
+
+def _model(
+    config: ModelConfig, tensors: dict[str, torch.Tensor], prefix: str, names: list[list[str]]
+) -> PositionModel:
+    """The model of the tensors whose names begin with `prefix`."""
+    weights = {key[len(prefix) :]: value for key, value in tensors.items() if key.startswith(prefix)}
+    _check_weights(config, weights)
+    model = model_of(config)
+    model.find_anchors(names)
+    model.load_state_dict(weights)
+    return model
 
 
 def _check_weights(config: ModelConfig, weights: dict[str, torch.Tensor]) -> None:

@@ -2,7 +2,7 @@
 
 RUN/config.toml            the settings of the model
 RUN/record.json            versions, hashes, history, anchors, metrics, times: all that is worth keeping
-RUN/weights.safetensors    the weights of the best epoch
+RUN/weights.safetensors    the weights of the best epoch; of a refitted run the new ones, and these as `evaluated`
 RUN/graph.safetensors      what the model could see
 RUN/heldout.safetensors    what it was asked (psgnn.training._heldout)
 RUN/state.safetensors      where training stands, until it has ended
