@@ -18,7 +18,7 @@ from psgnn.anchors import (
     minimum_dominating_set,
     select_anchors,
 )
-from psgnn.anchors import _centrality as centrality
+from psgnn.anchors import _rules as centrality
 from psgnn.datasets import load_dataset
 from psgnn.distances import hop_columns
 from psgnn.errors import InputError

@@ -15,7 +15,7 @@ import psgnn
 from conftest import Command
 from psgnn.errors import InputError
 from psgnn.graph import Graph
-from psgnn.kernels._isotonic import pool_adjacent
+from psgnn.kernels._scoring import pool_adjacent
 from psgnn.scoring import (
     answer,
     calibrate,

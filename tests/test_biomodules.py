@@ -12,7 +12,7 @@ import pytest
 
 from conftest import Command
 from psgnn.datasets import load_dataset
-from psgnn.datasets._biomodules import BRIDGES, network_graphs, stored_networks
+from psgnn.datasets._synthetic import BRIDGES, network_graphs, stored_networks
 from psgnn.errors import InputError
 from psgnn.graph import Graph
 from psgnn_lab import biomodules

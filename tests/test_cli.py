@@ -467,7 +467,7 @@ def test_ctrl_c_is_one_line_and_leaves_nothing(
     def interrupted(*args: object, **kwargs: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("psgnn.anchors._report.select_anchors", interrupted)
+    monkeypatch.setattr("psgnn.anchors._diagnostics.select_anchors", interrupted)
     code, out, err = run("anchors", edges, "-o", "anchors.csv")
     assert code == 130
     assert err.splitlines()[-1] == "psgnn: error: interrupted"

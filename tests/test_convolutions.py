@@ -9,9 +9,8 @@ import torch
 from conftest import data_of
 from far_device import FAR, Far, FarDevice
 from psgnn.errors import InputError
-from psgnn.models._convolutions import EXPONENT_RANGE, make_conv
+from psgnn.models._convolutions import EXPONENT_RANGE, make_conv, neighbour_sums, pair_dots, weighted_sums
 from psgnn.models._presets import CONVOLUTIONS
-from psgnn.models._sparse import neighbour_sums, pair_dots, weighted_sums
 from psgnn.models._view import TensorView, view_of
 
 
@@ -91,8 +90,8 @@ def test_other_devices_have_the_same_formulas(view):
 def test_large_sums_are_shared_by_threads(monkeypatch):
     """Blocks of rows, whoever does them, are the rows."""
     monkeypatch.setattr("psgnn.models._messages.BLOCK_WORK", 50)
-    monkeypatch.setattr("psgnn.kernels._parallel.STEPS_WORTH_A_THREAD", 1)
-    monkeypatch.setattr("psgnn.kernels._parallel.num_threads", lambda: 2)
+    monkeypatch.setattr("psgnn.kernels._compile.STEPS_WORTH_A_THREAD", 1)
+    monkeypatch.setattr("psgnn.kernels._compile.num_threads", lambda: 2)
     view = view_of([data_of(nx.gnm_random_graph(60, 200, seed=2))])
     x = torch.randn(60, 5)
     expected = torch.zeros_like(x).index_add(0, view.edge_index[0], x[view.edge_index[1]])

@@ -17,7 +17,7 @@ from psgnn.distances import shortest_distances
 from psgnn.errors import InputError
 from psgnn.graph import Graph
 from psgnn.graph._graph import Adjacency, GraphBatch
-from psgnn.kernels import _candidates, _pairs
+from psgnn.kernels import _pairs, _scoring
 from psgnn.models import build_model
 from psgnn.positions._measure import Parts, positions_of
 from psgnn.positions._statistics import FARTHEST, pair_statistics, statistic_names
@@ -81,7 +81,7 @@ class Counted(np.ndarray):  # type: ignore[type-arg]
 @pytest.fixture
 def plain(monkeypatch: pytest.MonkeyPatch) -> None:
     """Kernels as Python functions, which can be watched."""
-    for module in (_pairs, _candidates):
+    for module in (_pairs, _scoring):
         for name, kernel in vars(module).items():
             if hasattr(kernel, "py_func"):
                 monkeypatch.setattr(module, name, kernel.py_func)
@@ -150,7 +150,7 @@ def test_partners_of_a_node_have_a_bounded_cost(graph: Graph) -> None:
     for node in (*hubs, *range(0, graph.num_nodes, graph.num_nodes // 5)):
         Counted.count = 0
         out = np.full((1, 8), -1, np.int32)
-        _candidates.walk_partners(adjacency.indptr, indices, node, LOOKS, out)
+        _scoring.walk_partners(adjacency.indptr, indices, node, LOOKS, out)
         assert Counted.count <= 4 * adjacency.degrees[node] + 3 * LOOKS
 
 

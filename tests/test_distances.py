@@ -27,7 +27,7 @@ from psgnn.distances._propagation import spread
 from psgnn.errors import InputError
 from psgnn.graph._graph import GraphBatch
 from psgnn.kernels._bfs import NO_CUTOFF, TOO_DEEP, TOO_SLOW, bitset_bfs, queue_columns
-from psgnn.kernels._parallel import kernel_threads, num_threads, parallel_map
+from psgnn.kernels._compile import kernel_threads, num_threads, parallel_map
 
 
 def networkx_hops(graph: nx.Graph, cutoff: int | None = None) -> np.ndarray:
@@ -313,7 +313,7 @@ def test_threads_do_not_change_a_bit(monkeypatch: pytest.MonkeyPatch) -> None:
     adjacency, nodes = adjacency_of(graph), np.arange(200)
     results = []
     for threads in (1, 3):
-        monkeypatch.setattr("psgnn.kernels._parallel.num_threads", lambda threads=threads: threads)
+        monkeypatch.setattr("psgnn.kernels._compile.num_threads", lambda threads=threads: threads)
         results.append(
             (
                 hop_columns(adjacency, nodes),

@@ -21,7 +21,7 @@ import pytest
 import psgnn
 from psgnn import cli
 from psgnn.anchors import RULES
-from psgnn.anchors._report import describe_anchors
+from psgnn.anchors._diagnostics import describe_anchors
 from psgnn_lab import commands
 
 ROOT = Path(__file__).resolve().parent.parent

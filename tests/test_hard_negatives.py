@@ -10,9 +10,9 @@ from conftest import adjacency_of
 from psgnn.errors import InputError
 from psgnn.scoring import score_pairs
 from psgnn.tasks import LinkPrediction
-from psgnn.tasks import _hard_negatives as module
-from psgnn.tasks._hard_negatives import hard_negatives
+from psgnn.tasks import _negatives as module
 from psgnn.tasks._metrics import roc_auc
+from psgnn.tasks._negatives import hard_negatives
 from test_tasks import SEEDS, adjacency_edges, assert_no_leak, data_of, graph_lists, splits_of
 
 HARD = st.sampled_from(["degree", "distance"])

@@ -16,18 +16,18 @@ import pytest
 
 from psgnn.kernels import _anchors as anchors
 from psgnn.kernels import _bfs as bfs
-from psgnn.kernels import _candidates as candidates
 from psgnn.kernels import _csr as csr
 from psgnn.kernels import _drawing as drawing
-from psgnn.kernels import _isotonic as isotonic
 from psgnn.kernels import _lengths as lengths
 from psgnn.kernels import _messages as messages
-from psgnn.kernels import _moments as moments
+from psgnn.kernels import _messages as sparse
 from psgnn.kernels import _pairs as pairs
+from psgnn.kernels import _profiles as moments
 from psgnn.kernels import _profiles as profiles
 from psgnn.kernels import _propagation as propagation
 from psgnn.kernels import _sampling as sampling
-from psgnn.kernels import _sparse as sparse
+from psgnn.kernels import _scoring as candidates
+from psgnn.kernels import _scoring as isotonic
 from psgnn.kernels import _text as text
 
 PACKAGE = Path(csr.__file__).parent.parent

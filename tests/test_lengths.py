@@ -18,7 +18,7 @@ from psgnn.distances import DistanceOracle
 from psgnn.distances._lengths import LengthSearch
 from psgnn.errors import InputError
 from psgnn.graph._graph import Adjacency, GraphBatch
-from psgnn.kernels._parallel import kernel_threads
+from psgnn.kernels._compile import kernel_threads
 
 Array = npt.NDArray[np.float64]
 

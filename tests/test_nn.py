@@ -132,8 +132,8 @@ def test_padding_is_passed_over_with_the_same_gradients(reads: bool) -> None:
 def test_blocks_on_many_threads_give_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
     results = []
     for threads in (1, 3):
-        monkeypatch.setattr("psgnn.kernels._parallel.num_threads", lambda threads=threads: threads)
-        monkeypatch.setattr("psgnn.kernels._parallel.STEPS_WORTH_A_THREAD", 0)
+        monkeypatch.setattr("psgnn.kernels._compile.num_threads", lambda threads=threads: threads)
+        monkeypatch.setattr("psgnn.kernels._compile.STEPS_WORTH_A_THREAD", 0)
         monkeypatch.setattr("psgnn.models._messages.BLOCK_WORK", 10)
         arguments = message_arguments(far=True, dtype=torch.float32)
         anchor_messages(**arguments).square().sum().backward()

@@ -14,7 +14,7 @@ from matplotlib.figure import Figure
 
 import psgnn
 from conftest import data_of
-from psgnn.anchors._report import describe_anchors
+from psgnn.anchors._diagnostics import describe_anchors
 from psgnn.console import html_table, shortened
 from psgnn.errors import InputError
 from psgnn.report import plot

@@ -342,7 +342,7 @@ def test_the_number_of_cores_changes_no_bit_of_statistics(monkeypatch: pytest.Mo
     pairs = np.random.default_rng(0).integers(300, size=(2, 9001))
     found = []
     for cores in (1, 3):
-        monkeypatch.setattr("psgnn.kernels._parallel.num_threads", lambda cores=cores: cores)
+        monkeypatch.setattr("psgnn.kernels._compile.num_threads", lambda cores=cores: cores)
         found.append(pair_statistics(positions, pairs))
     assert np.array_equal(*found)
 

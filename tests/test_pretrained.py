@@ -19,8 +19,8 @@ import psgnn
 from conftest import Command, adjacency_of, data_of
 from psgnn.anchors._rules import batch_anchors
 from psgnn.datasets._catalog import FAMILY_NAMES
-from psgnn.datasets._families import FAMILIES, GROUPED, HUGEST, LEAST_EDGES, draw, draw_grouped
 from psgnn.datasets._generators import DENSE, LARGEST, MOST_EDGES
+from psgnn.datasets._synthetic import FAMILIES, GROUPED, HUGEST, LEAST_EDGES, draw, draw_grouped
 from psgnn.distances._propagation import Floats
 from psgnn.errors import InputError
 from psgnn.graph._graph import GraphBatch, IntArray

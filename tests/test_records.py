@@ -13,7 +13,7 @@ import pytest
 import torch
 
 from conftest import Command
-from psgnn.models._tensors import pack, unpack
+from psgnn.models._view import pack, unpack
 
 Record = dict[str, Any]
 

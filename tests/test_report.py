@@ -40,12 +40,11 @@ from psgnn.report._answers import (
     MOST_NODES,
     PARTNERS,
 )
-from psgnn.report._communities import find_communities
 from psgnn.report._drawing import Limits, Step, fitting_steps, thin
+from psgnn.report._layout import find_communities, place_nodes
 from psgnn.report._measured import map_of, reliability, trained_negatives
 from psgnn.report._names import shown_name, shown_names
 from psgnn.report._page import MOST_BYTES, packed, to_json
-from psgnn.report._placement import place_nodes
 from psgnn.report._summary import MOST_RUNS, read_comparison
 from psgnn.scoring import HEURISTICS
 from psgnn.training import _runs as runs

@@ -12,7 +12,7 @@ import torch
 
 import psgnn.training._fit as training
 from conftest import Command
-from psgnn.models._tensors import pack, unpack
+from psgnn.models._view import pack, unpack
 
 Tensors = dict[str, torch.Tensor]
 Change = Callable[[Tensors, dict[str, Any]], None]

@@ -31,7 +31,7 @@ from psgnn.datasets import load_dataset
 from psgnn.distances import hop_columns
 from psgnn.errors import PsgnnError
 from psgnn.graph._graph import Adjacency
-from psgnn.kernels._parallel import kernel_threads
+from psgnn.kernels._compile import kernel_threads
 from psgnn_lab.bench import Answer, grid, power_law, scipy_bfs_order, scipy_dijkstra, timed
 
 BUDGET = 3.0  # seconds that a slow peer may take

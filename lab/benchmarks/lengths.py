@@ -23,7 +23,7 @@ from scipy.sparse.csgraph import dijkstra
 
 from output import publish
 from psgnn import Graph, shortest_distances
-from psgnn.kernels._parallel import kernel_threads, num_threads
+from psgnn.kernels._compile import kernel_threads, num_threads
 from psgnn_lab.bench import timed
 
 Roads = tuple[Graph, npt.NDArray[np.float64]]

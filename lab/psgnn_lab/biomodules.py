@@ -9,7 +9,7 @@ This is a reconstruction: the files used in the PSGNN paper are not public. Each
 independent run of 100 individuals with roulette selection. Fitness is the exact expectation over all 1024
 start states instead of a sample of perturbations.
 
-The package ships the networks of the default options; `psgnn.datasets._biomodules` makes graphs of them.
+The package ships the networks of the default options; `psgnn.datasets._synthetic` makes graphs of them.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ import numpy as np
 import numpy.typing as npt
 
 from psgnn.console import Bar
-from psgnn.datasets._biomodules import GENES
+from psgnn.datasets._synthetic import GENES
 from psgnn.graph._graph import Graph
 from psgnn_lab.biomodules_kernels import DIAGONAL, HORIZONTAL, NO_CROSSOVER, Network, evaluate, evolve
 

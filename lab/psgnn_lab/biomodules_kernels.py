@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from psgnn.datasets._biomodules import GENES, MODULE
+from psgnn.datasets._synthetic import GENES, MODULE
 from psgnn.kernels._compile import njit
 
 Network = npt.NDArray[np.int8]

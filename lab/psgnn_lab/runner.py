@@ -43,10 +43,10 @@ class Outcome:
 
 def execute(run: Run, root: str | None = None) -> dict[str, Any]:
     """Make one run: its test and validation metrics, its time, and what else the method tells."""
-    from psgnn.kernels._parallel import kernel_threads
+    from psgnn.kernels._compile import kernel_threads
     from psgnn.training._compare import Method, measure
-    from psgnn.training._devices import one_thread
     from psgnn.training._runs import versions
+    from psgnn.training._steps import one_thread
 
     spec = run.method
     task = _task(run.row.model_dump_json(), run.seed, root)
@@ -79,10 +79,10 @@ def validate(run: Run, root: str | None = None) -> dict[str, Any]:
 
     ``seconds`` are those of the processor: trials of a search are many, and often share it with other work.
     """
-    from psgnn.kernels._parallel import kernel_threads
+    from psgnn.kernels._compile import kernel_threads
     from psgnn.models import build_model
     from psgnn.training import fit
-    from psgnn.training._devices import one_thread
+    from psgnn.training._steps import one_thread
 
     blind = _task(run.row.model_dump_json(), run.seed, root).blind()
     start = time.process_time()

@@ -23,7 +23,7 @@ from psgnn.scoring._search import top_links
 from psgnn.tasks import LinkPrediction
 from psgnn.training import fit
 from psgnn.training._compare import compare
-from psgnn.training._devices import pick_device
+from psgnn.training._steps import pick_device
 
 # Dropout draws its masks in each process by itself, so results agree to the last digits without it alone.
 SETTINGS = (

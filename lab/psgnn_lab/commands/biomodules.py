@@ -42,7 +42,7 @@ def biomodules_command(
     import numpy as np
 
     from psgnn.console import print_json, set_verbosity
-    from psgnn.datasets._biomodules import stored_networks
+    from psgnn.datasets._synthetic import stored_networks
     from psgnn.paths import atomic_write, check_output
     from psgnn_lab.biomodules import CROSSOVER, CROSSOVERS, GENERATIONS, simulate
 

@@ -26,11 +26,10 @@ from psgnn.scoring._pretrained import Pretrained, from_weights
 from psgnn.scoring._weights import SUFFIX, WEIGHTS, feature_definition, parse_weights, read_weights
 from psgnn.tasks._metrics import roc_auc
 from psgnn.training._checkpoints import State, open_run, save_state
-from psgnn.training._devices import one_thread
 from psgnn.training._fit import CHECKPOINT_SECONDS
 from psgnn.training._folder import STATE, alone_in
-from psgnn.training._optimization import one_cycle
 from psgnn.training._runs import versions, write_tensors
+from psgnn.training._steps import one_cycle, one_thread
 from psgnn_lab.pretraining.corpus import CHECKED, make_corpus
 from psgnn_lab.pretraining.store import LessonStore
 

@@ -1,19 +1,77 @@
-"""Anchor rules by name."""
+"""Anchor rules by name, and the centralities behind them (networkx's definitions, on all cores)."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from psgnn.anchors import _centrality as centrality
 from psgnn.anchors._greedy import farthest_first, greedy_coverage, greedy_resolving
+from psgnn.distances._engine import distance_sums
 from psgnn.errors import InputError, check_integer, unknown_name
 from psgnn.graph import Adjacency, Graph, GraphBatch, IntArray, as_graph
+from psgnn.graph._names import distinct_ids
+from psgnn.kernels._anchors import add_flow
+from psgnn.kernels._compile import num_threads, parallel_map
 from psgnn.registry import Registry, call_plugin
+
+
+def named_anchors(anchors: Iterable[str | int], node_names: Sequence[Sequence[str]]) -> IntArray:
+    """The ids of anchors that are given by name or id, int64 ``[K]``, in one graph with these names of nodes."""
+    if len(node_names) != 1:
+        raise InputError(f"anchors by name go with one graph, found {len(node_names)}; leave them out")
+    return distinct_ids(anchors, node_names[0], "the list of anchors")
+
+
+Scores = npt.NDArray[np.float64]
+
+
+def degree(adjacency: Adjacency) -> Scores:
+    """Share of the other nodes that are neighbours."""
+    return adjacency.degrees / max(adjacency.num_nodes - 1, 1)
+
+
+def closeness(adjacency: Adjacency) -> Scores:
+    r"""Wasserman and Faust's :math:`\frac{r}{N - 1} \frac{r}{\sum_u d(u, v)}`, r other nodes in reach."""
+    far, _, reached = distance_sums(adjacency)
+    return np.asarray(reached**2 / np.maximum(far, 1) / max(adjacency.num_nodes - 1, 1))
+
+
+def harmonic(adjacency: Adjacency) -> Scores:
+    r"""Sum of inverse distances, :math:`\sum_u 1 / d(u, v)`."""
+    return np.asarray(distance_sums(adjacency)[1])
+
+
+def betweenness(adjacency: Adjacency) -> Scores:
+    """Share of all shortest paths that pass through the node (Brandes)."""
+    return _flow(adjacency, split_evenly=False)
+
+
+def load(adjacency: Adjacency) -> Scores:
+    """Betweenness where a node hands its packets on to its predecessors in equal parts (Newman, Goh)."""
+    return _flow(adjacency, split_evenly=True)
+
+
+def _flow(adjacency: Adjacency, *, split_evenly: bool) -> Scores:
+    pieces = num_threads()
+
+    def part(piece: int) -> Scores:
+        scores = np.zeros(adjacency.num_nodes)
+        add_flow(adjacency.indptr, adjacency.indices, piece, pieces, split_evenly, scores)
+        return scores
+
+    scores = np.asarray(
+        sum(parallel_map(part, range(pieces), 3 * adjacency.indices.size * adjacency.num_nodes))
+    )
+    if not np.isfinite(scores).all():
+        raise InputError(
+            "the number of shortest paths exceeds what float64 holds; choose another anchor rule"
+        )
+    return scores / max((adjacency.num_nodes - 1) * (adjacency.num_nodes - 2), 1)
+
 
 MOST_ROWS = 8_000_000  # pairs of a node and an anchor of one graph, with log^2 N anchors
 
@@ -24,7 +82,7 @@ def _random(adjacency: Adjacency, k: int, rng: np.random.Generator) -> IntArray:
     return rng.choice(adjacency.num_nodes, k, replace=False)
 
 
-def _largest(score: Callable[[Adjacency], centrality.Scores]) -> Rule:
+def _largest(score: Callable[[Adjacency], Scores]) -> Rule:
     """The k nodes of the largest score; nodes equal to nine digits count as ties, in a random order."""
 
     def rule(adjacency: Adjacency, k: int, rng: np.random.Generator) -> IntArray:
@@ -49,11 +107,11 @@ def _mixed(adjacency: Adjacency, k: int, rng: np.random.Generator) -> IntArray:
 
 _BUILTIN: dict[str, Rule] = {
     "random": _random,
-    "degree": _largest(centrality.degree),
-    "betweenness": _largest(centrality.betweenness),
-    "harmonic": _largest(centrality.harmonic),
-    "closeness": _largest(centrality.closeness),
-    "load": _largest(centrality.load),
+    "degree": _largest(degree),
+    "betweenness": _largest(betweenness),
+    "harmonic": _largest(harmonic),
+    "closeness": _largest(closeness),
+    "load": _largest(load),
     "farthest-first": farthest_first,
     "greedy-resolving": greedy_resolving,
     "greedy-coverage": greedy_coverage,

@@ -93,7 +93,7 @@ def anchors_command(
         check_output(plot, force=force, suffixes=FIGURE_SUFFIXES)
     check_source(graph)
     from psgnn.anchors import RULES
-    from psgnn.anchors._report import COLUMNS, describe_anchors
+    from psgnn.anchors._diagnostics import COLUMNS, describe_anchors
     from psgnn.graph._exports import write_table
 
     methods = RULES.usable() if method == "all" else [method]

@@ -54,11 +54,11 @@ def load_dataset(name: str, root: Root = None, **options: Any) -> list[Graph]:
 
         return erdos_renyi(**settings)
     if row.name == "family":
-        from psgnn.datasets._families import family_graph
+        from psgnn.datasets._synthetic import family_graph
 
         return family_graph(**settings)
     if row.name == "bio-modules":
-        from psgnn.datasets._biomodules import bio_modules
+        from psgnn.datasets._synthetic import bio_modules
 
         return bio_modules(**settings)
     if row.name in ("cora", "citeseer", "pubmed"):

@@ -99,7 +99,7 @@ def _single(name: str, nodes: int, edges: int, file: DataFile) -> Dataset:
     return Dataset(name, graphs=1, nodes=nodes, edges=edges, source=file.page, files={"edges": file})
 
 
-# Of random graphs, in psgnn.datasets._families.
+# Of random graphs, in psgnn.datasets._synthetic.
 FAMILY_NAMES = (
     "grid", "caveman", "small-world", "preferential", "blocks", "geometric", "tree", "road", "bipartite", "copying",
     "similarity", "core", "random", "meetings", "overlay",

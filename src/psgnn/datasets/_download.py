@@ -15,19 +15,36 @@ import http.client
 import io
 import os
 import secrets
+import sys
 import tarfile
 import urllib.request
 import zipfile
 import zlib
-from collections.abc import Iterable
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Protocol
 
 from psgnn.datasets._files import Copy, DataFile
 from psgnn.datasets._parse import edge_digest
-from psgnn.datasets._progress import progress_bar
 from psgnn.errors import DataError, InputError
+
+
+@contextmanager
+def progress_bar(description: str, total: float | None) -> Iterator[Callable[[float], None]]:
+    """Yield a function that moves the bar on by a number of bytes."""
+    if not sys.stderr.isatty():
+        yield lambda _: None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn
+    from rich.progress import TimeRemainingColumn as Remaining
+
+    columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(), Remaining())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task(description, total=total)
+        yield lambda advance: bar.update(task, advance=advance)
+
 
 Root = str | os.PathLike[str] | None
 # Far above any file of the catalogue: what a damaged or hostile archive may unfold to, or a server may send.

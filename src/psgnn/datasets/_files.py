@@ -15,7 +15,7 @@ class Copy:
 
     ``sha256`` is of the bytes at ``path`` (of ``member`` where ``path`` is an archive). Where the canonical
     address serves the same graph in another encoding, ``edges_sha256`` accepts any encoding by its edges
-    (see :func:`psgnn.datasets._parse.edge_digest`). ``git_sha1`` is a git blob id.
+    (see :func:`psgnn.datasets._parsing.edge_digest`). ``git_sha1`` is a git blob id.
     """
 
     path: str

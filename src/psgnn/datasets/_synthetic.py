@@ -1,11 +1,17 @@
-"""Graphs with a known structure: connected cavemen, the grid, and pure chance."""
+"""Generated graphs: connected cavemen, the grid, pure chance, bio-modules, and families of random graphs."""
 
 from __future__ import annotations
 
-import numpy as np
+from collections.abc import Callable
+from importlib.resources import files
 
+import numpy as np
+import numpy.typing as npt
+
+from psgnn.datasets import _generators as generators
+from psgnn.datasets._generators import DENSE, LARGEST, most_edges
 from psgnn.errors import InputError
-from psgnn.graph._graph import Adjacency, Graph
+from psgnn.graph._graph import Adjacency, Graph, IntArray
 
 MAX_EDGES = 10**8
 
@@ -60,3 +66,140 @@ def erdos_renyi(nodes: int, degree: int, seed: int) -> list[Graph]:
 def _check_size(num_edges: int, options: str) -> None:
     if num_edges > MAX_EDGES:
         raise InputError(f"{options} asks for about {num_edges} edges; at most {MAX_EDGES} are built")
+
+
+Family = Callable[[np.random.Generator, int], IntArray]
+GroupedFamily = Callable[[np.random.Generator, int], tuple[IntArray, IntArray]]
+
+SMALLEST, HUGEST = 30, 60_000  # nodes of the smallest graphs, and of the largest large ones
+LEAST_EDGES = 40
+
+STREAM = 1 << 32  # of the seeds of datasets: none of them is a graph that weights were trained on
+
+
+def family_graph(family: str, seed: int) -> list[Graph]:
+    """One graph of the family."""
+    graph = draw(family, np.random.default_rng([STREAM, list(FAMILIES).index(family), seed]))
+    return [Graph(graph, node_names=[str(v) for v in range(graph.num_nodes)])]
+
+
+def draw(family: str, rng: np.random.Generator, *, large: bool = False) -> Adjacency:
+    """A graph of the family; nodes without links are left out, and the others are shuffled."""
+    low, high = (LARGEST, HUGEST) if large else (SMALLEST, LARGEST)
+    while True:
+        n = _number(rng, low, high)
+        adjacency, _ = _settle(rng, FAMILIES[family](rng, n))
+        if LEAST_EDGES <= adjacency.num_edges <= DENSE * most_edges(n):
+            return adjacency
+
+
+def draw_grouped(family: str, rng: np.random.Generator) -> tuple[Adjacency, IntArray]:
+    """The same with the group of every node ``[N]``; there are two groups at least."""
+    while True:
+        n = _number(rng, SMALLEST, LARGEST)
+        edges, groups = GROUPED[family](rng, n)
+        adjacency, nodes = _settle(rng, edges)
+        if LEAST_EDGES <= adjacency.num_edges <= DENSE * most_edges(n) and np.unique(groups[nodes]).size > 1:
+            return adjacency, groups[nodes]
+
+
+def _number(rng: np.random.Generator, low: int, high: int) -> int:
+    return int(np.exp(rng.uniform(np.log(low), np.log(high))))
+
+
+def _settle(rng: np.random.Generator, edges: IntArray) -> tuple[Adjacency, IntArray]:
+    """The graph of some edges, with its linked nodes in random order, and which node each of them was."""
+    nodes, codes = np.unique(edges[:, edges[0] != edges[1]], return_inverse=True)
+    order = rng.permutation(nodes.size)
+    rows, cols = order[codes.reshape(2, -1)]
+    was = np.empty_like(nodes)
+    was[order] = nodes
+    return Adjacency.from_edges(rows, cols, nodes.size), was
+
+
+def _edges_of(grouped: GroupedFamily) -> Family:
+    return lambda rng, n: grouped(rng, n)[0]
+
+
+# What nodes that belong together are learnt from, and what links are.
+GROUPED: dict[str, GroupedFamily] = {
+    "caveman": generators.caves,
+    "blocks": generators.blocks,
+    "meetings": generators.meetings,
+    "towns": generators.towns,
+}
+FAMILIES: dict[str, Family] = {
+    "grid": generators.grid,
+    "caveman": _edges_of(generators.caves),
+    "small-world": generators.small_world,
+    "preferential": generators.preferential,
+    "blocks": _edges_of(generators.blocks),
+    "geometric": generators.geometric,
+    "tree": generators.tree,
+    "road": generators.road,
+    "bipartite": generators.bipartite,
+    "copying": generators.copying,
+    "similarity": generators.similarity,
+    "core": generators.core,
+    "random": generators.random,
+    "meetings": _edges_of(generators.meetings),
+    "overlay": generators.overlay,
+}
+
+
+GENES = 10
+MODULE = 5
+ACTIVITY = np.array([1, 0, 1, 0, 1, 0, 1, 0, 1, 0])  # of the genes in the pattern that evolution began with
+BRIDGES = 2
+
+
+def bio_modules(networks: int, join: int) -> list[Graph]:
+    """Return the first ``networks`` gene networks, one graph for every ``join`` of them."""
+    matrices = stored_networks()
+    if networks > len(matrices):
+        raise InputError(
+            f"networks={networks}: psgnn holds {len(matrices)} gene networks; "
+            f"simulate more from a checkout with: psgnn-lab biomodules --networks {networks}"
+        )
+    return network_graphs(matrices[:networks], join)
+
+
+def stored_networks() -> npt.NDArray[np.int8]:
+    """Read the networks that come with the package."""
+    with (files("psgnn.datasets") / "bio-modules.npz").open("rb") as file, np.load(file) as stored:
+        networks: npt.NDArray[np.int8] = stored["networks"]
+    return networks
+
+
+def network_graphs(matrices: npt.NDArray[np.int8], join: int, seed: int = 0) -> list[Graph]:
+    """Return one graph for every ``join`` networks; nodes are genes, with an edge where one regulates the other.
+
+    ``x`` is the gene's activity in the first pattern as a one-hot [active, inactive]; ``y`` the module:
+    genes 0-4 of the n-th network of a graph are class 2n, genes 5-9 class 2n + 1. With ``join`` > 1, every
+    network but the first of a graph is tied to an earlier one by two random edges.
+    """
+    networks = len(matrices)
+    if networks % join:
+        raise InputError(f"networks={networks} cannot be joined by {join}; make it a multiple of join")
+    activity = np.tile(ACTIVITY, join)
+    features = np.stack([activity, 1 - activity], axis=1).astype(np.float32)  # [N, 2]
+    labels = np.arange(2 * join).repeat(MODULE)
+    rng = np.random.default_rng([seed, join])
+    graphs = []
+    for first in range(0, networks, join):
+        which, regulator, target = np.nonzero(matrices[first : first + join])
+        bridges = _bridges(join, rng)
+        rows = np.concatenate([which * GENES + regulator, bridges[0]])
+        cols = np.concatenate([which * GENES + target, bridges[1]])
+        names = [f"network{n}/gene{i}" for n in range(first, first + join) for i in range(GENES)]
+        adjacency = Adjacency.from_edges(rows, cols, join * GENES)
+        graphs.append(Graph(adjacency, names, features.copy(), labels.copy()))
+    return graphs
+
+
+def _bridges(join: int, rng: np.random.Generator) -> npt.NDArray[np.int64]:
+    """Draw the edges that tie each network but the first to an earlier one, ``[2, BRIDGES * (join - 1)]``."""
+    later = np.arange(1, join).repeat(BRIDGES)
+    earlier = rng.integers(0, np.arange(1, join)).repeat(BRIDGES)
+    genes = rng.integers(0, GENES, size=(2, later.size))
+    return np.stack([later, earlier]) * GENES + genes

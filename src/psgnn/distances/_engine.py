@@ -20,7 +20,7 @@ from psgnn.kernels._bfs import (
     queue_columns,
     queue_sums,
 )
-from psgnn.kernels._parallel import num_threads, parallel_map
+from psgnn.kernels._compile import num_threads, parallel_map
 from psgnn.memory import physical_memory
 
 Hops = npt.NDArray[np.int16]  # -1 = unreachable or beyond the cutoff

@@ -11,8 +11,8 @@ import numpy.typing as npt
 
 from psgnn.errors import InputError
 from psgnn.graph._graph import Adjacency, IntArray, to_numpy
+from psgnn.kernels._compile import parallel_rows
 from psgnn.kernels._lengths import arcs_of, breadth_first_order, eliminate, fill_lengths
-from psgnn.kernels._parallel import parallel_rows
 
 Lengths = npt.NDArray[np.float32]  # -1 = unreachable or beyond the cutoff
 

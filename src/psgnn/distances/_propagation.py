@@ -11,8 +11,8 @@ import numpy.typing as npt
 
 from psgnn.errors import InputError
 from psgnn.graph._graph import Adjacency, IntArray
+from psgnn.kernels._compile import parallel_rows
 from psgnn.kernels._llvm import LINE
-from psgnn.kernels._parallel import parallel_rows
 from psgnn.kernels._propagation import smooth_rows, spread_rows, walk_rows
 
 Floats = npt.NDArray[np.float32]

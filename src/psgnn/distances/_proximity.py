@@ -37,8 +37,8 @@ from psgnn.errors import InputError, check_integer
 from psgnn.graph._graph import Adjacency, Graph, IntArray
 from psgnn.graph._names import distinct_ids, read_sets
 from psgnn.graph._read import read_graph
-from psgnn.kernels._moments import add_moments
-from psgnn.kernels._parallel import parallel_rows
+from psgnn.kernels._compile import parallel_rows
+from psgnn.kernels._profiles import add_moments
 from psgnn.paths import PathLike
 
 log = logging.getLogger(__name__)

@@ -1,7 +1,9 @@
-"""Whether a table's first record names its columns, and which of them are the nodes and the weight."""
+"""Whether a table's first record names its columns, which of them are the nodes, and which lines are comments."""
 
 from __future__ import annotations
 
+import csv
+import logging
 import re
 from collections.abc import Collection, Sequence
 from itertools import pairwise, product
@@ -64,7 +66,7 @@ def guess_header(
     if len(first) < 2:
         return Guess(header=False, certain=True)
     named = [first[i] for i in nodes if i < len(first)]
-    known = node_names if node_names is not None else _fields(below, nodes)
+    known = node_names if node_names is not None else _names_in(below, nodes)
     if any(name in known for name in named if name):
         return Guess(header=False, certain=True)
     if not below and any(map(is_number, first)):
@@ -169,13 +171,13 @@ def is_number(field: str) -> bool:
     return True
 
 
-def _fields(records: Sequence[Sequence[str]], columns: Sequence[int]) -> set[str]:
+def _names_in(records: Sequence[Sequence[str]], columns: Sequence[int]) -> set[str]:
     return {record[i] for record in records for i in columns if i < len(record)}
 
 
 def _is_numeric(records: Sequence[Sequence[str]], column: int) -> bool:
     """Whether the column holds numbers alone, and at least one."""
-    fields = _fields(records, [column]) - {""}
+    fields = _names_in(records, [column]) - {""}
     return bool(fields) and all(map(is_number, fields))
 
 
@@ -193,3 +195,70 @@ def _is_count(field: str) -> bool:
 def _plain(name: str) -> str:
     """The letters and digits of a name, without what stands in brackets at its end."""
     return "".join(filter(str.isalnum, IN_BRACKETS.sub("", name.lower())))
+
+
+log = logging.getLogger("psgnn")
+
+FIRST_RECORD = {
+    signs: re.compile(rb"^[ \t]*[^\n \t%s]" % signs.encode(), re.MULTILINE) for signs in ("#%", "%")
+}
+HASHTAG = re.compile(r"#[^\W\d]")
+HASHTAG_LINE = re.compile(rb"\n(#[^\W\d][^\n]*)")
+MOST_SEARCHED = 1000  # lines, for one that may be a record
+
+
+def first_record(text: bytes, signs: str = "#%") -> int:
+    """Where the first line begins that is neither blank nor a comment."""
+    found = FIRST_RECORD[signs].search(text)
+    return found.start() if found else len(text)
+
+
+def comment_signs(lines: Sequence[str], separator: str) -> str:
+    """The signs that begin a comment, by the look of the first lines: ``#%``, or ``%`` where ``#`` begins names.
+
+    It does if other fields begin with ``#`` too. It also does if most lines begin so and have as many fields as the
+    others, which a sentence between blanks may have by accident.
+    """
+    hashed = [line for line in lines if HASHTAG.match(line)]
+    if not hashed:
+        return "#%"
+    others = [line for line in lines if line.strip() and line[0] not in "#%"]
+    records, tagged = _fields(others, separator), _fields(hashed, separator)
+    if any(HASHTAG.match(field) for record in records for field in record[1:3]):
+        return "%"
+    if all(len(record) > 1 and HASHTAG.match(record[1]) for record in tagged):
+        return "%"
+    widths = {len(record) for record in records} or {len(tagged[0])}
+    alike = [record for record in tagged if len(record) > 1 and len(record) in widths]
+    return "%" if separator != " " and len(alike) > max(1, len(others)) else "#%"
+
+
+def commented_header(text: bytes, start: int, separator: str, first: Sequence[str]) -> tuple[list[str], bool]:
+    """The fields of a comment right above the first record, if it has as many; and whether ``#`` touches them.
+
+    STRING writes its header as ``#node1<tab>node2<tab>...``, SNAP as ``# FromNodeId<tab>ToNodeId``.
+    """
+    line = text[:start].rstrip(b"\n").rpartition(b"\n")[2].decode(errors="replace")
+    if not line.startswith("#"):
+        return [], False
+    fields = [field.strip() for record in _fields([line[1:].strip()], separator) for field in record]
+    return (fields if len(fields) == len(first) else []), line[1:2].isalpha()
+
+
+def note_skipped(path: object, text: bytes, start: int, separator: str, first: Sequence[str]) -> None:
+    """Say that lines were taken for comments, where one of them may be a record."""
+    for i, found in enumerate(HASHTAG_LINE.finditer(text, start)):
+        line = found[1].decode(errors="replace")
+        if len(_fields([line], separator)[0]) == len(first) > 1:
+            log.info(
+                "%s: lines such as %r were taken for comments; if '#' is part of a name, write it in quotes",
+                path,
+                line[:60],
+            )
+            return
+        if i >= MOST_SEARCHED:
+            return
+
+
+def _fields(lines: Sequence[str], separator: str) -> list[list[str]]:
+    return [next(csv.reader([line], delimiter=separator, skipinitialspace=True), []) for line in lines]

@@ -15,7 +15,7 @@ import numpy as np
 import polars as pl
 
 from psgnn.errors import InputError
-from psgnn.graph._comments import first_record
+from psgnn.graph._headers import first_record
 from psgnn.graph._table import Table, need_rows, shortened
 
 SAMPLE_BYTES = 1 << 16

@@ -2,7 +2,7 @@
 
 A text table holds one record a line: comma-, tab- or semicolon-separated, or separated by any run of
 blanks; plain, ``.gz``, ``.bz2`` or ``.xz``; UTF-8, or UTF-16 with its mark. Lines that start with ``#`` or ``%`` are
-comments (:mod:`psgnn.graph._comments` says when ``#`` is part of a name), blank lines are skipped, a field may stand in
+comments (:mod:`psgnn.graph._headers` says when ``#`` is part of a name), blank lines are skipped, a field may stand in
 double quotes, and blanks around a field don't count. Weights between semicolons may have decimal commas.
 
 The first record of a ``.csv`` or ``.tsv`` file is a header unless it looks like the records below: one of its nodes
@@ -25,15 +25,18 @@ import polars as pl
 
 from psgnn.errors import InputError
 from psgnn.graph._bytes import base_name, decoded, tidied
-from psgnn.graph._comments import comment_signs, commented_header, first_record, note_skipped
 from psgnn.graph._headers import (
     Columns,
     Guess,
     all_numbers,
     chosen_pair,
+    comment_signs,
+    commented_header,
     first_pair,
+    first_record,
     guess_header,
     named_pair,
+    note_skipped,
     weight_column,
 )
 from psgnn.graph._parquet import read_parquet

@@ -1,4 +1,4 @@
-"""Statistics of two nodes' rows of hops and channels, fused: one pass over the anchors of each pair."""
+"""Statistics of rows of hops and channels, in one pass over the anchors of each pair or node."""
 
 from __future__ import annotations
 
@@ -78,3 +78,21 @@ def channel_profiles(
             out[i, at + 3] = cov / np.sqrt(max(var, 0.0) + 1e-8)
             out[i, at + 4] = closest
             out[i, at + 5], out[i, at + 6] = mean_a + mean_b, abs(mean_a - mean_b)
+
+
+@njit(cache=True, nogil=True)
+def add_moments(
+    hops: npt.NDArray[np.int16], weights: npt.NDArray[np.int64], out: npt.NDArray[np.int64]
+) -> None:
+    """Add to ``out [N, 3]``, over the columns that reach a node (0 and more): weights, hops and squared hops."""
+    for v in range(hops.shape[0]):
+        count, total, squares = np.int64(0), np.int64(0), np.int64(0)
+        for j in range(hops.shape[1]):
+            hop = np.int64(hops[v, j])
+            if hop >= 0:
+                count += weights[j]
+                total += weights[j] * hop
+                squares += weights[j] * hop * hop
+        out[v, 0] += count
+        out[v, 1] += total
+        out[v, 2] += squares

@@ -11,11 +11,10 @@ from torch import nn
 
 from psgnn.distances._propagation import Floats
 from psgnn.graph._graph import IntArray
-from psgnn.models._channels import MOST_TRAINING_ANCHORS, anchors_of_a_step
+from psgnn.models._channels import MOST_TRAINING_ANCHORS, TraitEncoder, anchors_of_a_step
+from psgnn.models._convolutions import pair_dots
 from psgnn.models._interfaces import Decoder
-from psgnn.models._sparse import pair_dots
-from psgnn.models._statistics import pair_statistics_of
-from psgnn.models._traits import TraitEncoder
+from psgnn.models._view import pair_statistics_of
 from psgnn.positions._context import SHAPE, context_columns, context_of
 from psgnn.positions._measure import FARTHEST_FROM_MEAN, Parts, Positions
 from psgnn.positions._statistics import pair_statistics, statistic_groups, statistic_names

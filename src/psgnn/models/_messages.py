@@ -15,7 +15,7 @@ import numpy.typing as npt
 import torch
 
 from psgnn.kernels import _messages as kernels
-from psgnn.kernels._parallel import parallel_rows
+from psgnn.kernels._compile import parallel_rows
 
 # Rows are cut into blocks by the size of the problem alone, so that the number of cores changes no bit.
 BLOCK_WORK = 1_000_000

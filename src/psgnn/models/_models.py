@@ -10,7 +10,7 @@ import numpy as np
 import torch
 from torch import nn
 
-from psgnn.anchors._named import named_anchors
+from psgnn.anchors._rules import named_anchors
 from psgnn.models._anchor_sets import AnyAnchors, channels_of
 from psgnn.models._boosted import LearnedPicker
 from psgnn.models._channels import ChannelEncoder

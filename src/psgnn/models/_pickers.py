@@ -13,8 +13,7 @@ import numpy as np
 import torch
 from torch import nn
 
-from psgnn.anchors._named import named_anchors
-from psgnn.anchors._rules import RULES, anchor_counts, batch_anchors
+from psgnn.anchors._rules import RULES, anchor_counts, batch_anchors, named_anchors
 from psgnn.errors import InputError, unknown_name
 from psgnn.graph._graph import IntArray
 from psgnn.models._anchor_sets import AnchorSet, RandomAnchorSets
@@ -23,7 +22,7 @@ from psgnn.models._convolutions import make_conv
 from psgnn.models._interfaces import Picker
 from psgnn.models._subsets import KSubset
 from psgnn.models._view import TensorView
-from psgnn.positions._structure import STRUCTURAL_FEATURES, structural_features
+from psgnn.positions._roles import STRUCTURAL_FEATURES, structural_features
 
 
 class RulePicker(Picker):

@@ -1,17 +1,23 @@
-"""What a model sees in one step: the visible graphs, their features and distances, as tensors."""
+"""What a model sees in one step, as tensors, and tensors as bytes (safetensors, in which nothing can be run)."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import json
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import torch
+from safetensors.torch import load, save
 
 from psgnn.graph._graph import Graph, GraphBatch, IntArray
 from psgnn.models._team import Team
+from psgnn.positions._measure import Positions
+from psgnn.positions._statistics import pair_statistics
 from psgnn.positions._view import Columns, View, features_of
+from psgnn.scoring._weights import DAMAGE, KEY, metadata
 
 
 class TensorView(View):
@@ -77,3 +83,22 @@ class TensorView(View):
 def view_of(graphs: Sequence[Graph]) -> TensorView:
     """The view of some graphs as they are."""
     return TensorView(GraphBatch.of(graphs), torch.from_numpy(features_of(graphs)))
+
+
+def pair_statistics_of(positions: Positions, pairs: torch.Tensor) -> torch.Tensor:
+    """`pair_statistics` of a tensor of pairs, on its device."""
+    return torch.from_numpy(pair_statistics(positions, pairs.cpu().numpy())).to(pairs.device)
+
+
+__all__ = ["DAMAGE", "pack", "unpack"]
+
+
+def pack(tensors: Mapping[str, torch.Tensor], document: Mapping[str, Any]) -> bytes:
+    """The bytes of a file."""
+    near = {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}
+    return save(near, {KEY: json.dumps(document)})
+
+
+def unpack(content: bytes) -> tuple[dict[str, torch.Tensor], dict[str, Any]]:
+    """The tensors and the document; raises one of `DAMAGE` where there are none."""
+    return load(content), metadata(content)

@@ -7,8 +7,8 @@ import numpy.typing as npt
 
 from psgnn.distances._propagation import Floats
 from psgnn.graph._graph import IntArray
+from psgnn.kernels._compile import parallel_rows
 from psgnn.kernels._pairs import local_walks, pair_hops
-from psgnn.kernels._parallel import parallel_rows
 from psgnn.kernels._profiles import CHANNEL_STATISTICS, HOP_STATISTICS, channel_profiles, hop_profiles
 from psgnn.positions._measure import Parts, Positions
 from psgnn.positions._roles import ROLES

@@ -6,14 +6,14 @@ from typing import Any
 
 import numpy as np
 
-from psgnn.distances._pairs import hops_between
+from psgnn.distances._oracle import hops_between
 from psgnn.graph._graph import IntArray
 from psgnn.graph._sampling import pair_code
 from psgnn.report._names import shown_name
 from psgnn.scoring import Calibration, explain, score_pairs
+from psgnn.scoring._calibration import reliability_of
 from psgnn.scoring._candidates import near_partners
 from psgnn.scoring._explain import reason_of
-from psgnn.scoring._reliability import reliability_of
 from psgnn.training._run import Run
 
 # Of all runs of a page together.

@@ -11,9 +11,8 @@ import numpy.typing as npt
 
 from psgnn.distances._engine import set_columns
 from psgnn.graph._graph import Adjacency, IntArray
-from psgnn.report._communities import find_communities
+from psgnn.report._layout import find_communities, place_nodes
 from psgnn.report._names import shown_name, shown_names
-from psgnn.report._placement import place_nodes
 
 MOST_GRAPHS = 20
 MOST_STEPS = 40

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from psgnn.console import progress
-from psgnn.distances._pairs import hops_between
+from psgnn.distances._oracle import hops_between
 from psgnn.distances._propagation import Floats
 from psgnn.graph._graph import IntArray
 from psgnn.models._config import ModelConfig

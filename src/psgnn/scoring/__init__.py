@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 from psgnn.doors import door
 
 if TYPE_CHECKING:
-    from psgnn.distances._pairs import hops_between
+    from psgnn.distances._oracle import hops_between
     from psgnn.scoring._answers import answer, predict, similar
     from psgnn.scoring._calibration import Calibration, calibrate
     from psgnn.scoring._changes import Changes
@@ -29,7 +29,7 @@ _MODULE_OF = {
     "evaluate_against": "psgnn.scoring._evaluate",
     "evaluate_links": "psgnn.scoring._evaluate",
     "explain": "psgnn.scoring._explain",
-    "hops_between": "psgnn.distances._pairs",
+    "hops_between": "psgnn.distances._oracle",
     "partners_of_all": "psgnn.scoring._every_node",
     "predict": "psgnn.scoring._answers",
     "pretrained": "psgnn.scoring._pretrained",

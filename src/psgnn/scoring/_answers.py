@@ -14,15 +14,14 @@ from psgnn.distances._propagation import Floats
 from psgnn.errors import InputError
 from psgnn.graph._graph import Graph, IntArray
 from psgnn.graph._read import header_for, read_graph, read_pairs
-from psgnn.kernels._candidates import walk_partners as walk_kernel
+from psgnn.kernels._scoring import walk_partners as walk_kernel
 from psgnn.scoring._calibration import Calibration, calibrate, parse_missing
 from psgnn.scoring._candidates import MOST_STEPS
 from psgnn.scoring._every_node import partners_of_all
 from psgnn.scoring._explain import main_reason
-from psgnn.scoring._kept import keep
 from psgnn.scoring._names import Node, find_nodes, flat_names, graph_numbers, listed_pairs, name_of, pair_ids
 from psgnn.scoring._pretrained import pretrained
-from psgnn.scoring._scorer import Scorer
+from psgnn.scoring._scorer import Scorer, keep
 from psgnn.scoring._search import top_links
 
 ALL = "all"  # every node; a node of this name is asked for in a list: ["all"]

@@ -1,4 +1,4 @@
-"""How likely a pair is a missing link: scores turned into probabilities that add up to the number of missing links."""
+"""How likely a pair is a missing link: probabilities that add up to the number of missing links, and their check."""
 
 from __future__ import annotations
 
@@ -11,9 +11,8 @@ import numpy.typing as npt
 from psgnn.errors import InputError
 from psgnn.graph._graph import IntArray
 from psgnn.graph._sampling import NonEdges, distinct_integers, pair_code
-from psgnn.kernels._isotonic import pool_adjacent
-from psgnn.scoring._kept import keep
-from psgnn.scoring._scorer import Scorer
+from psgnn.kernels._scoring import pool_adjacent
+from psgnn.scoring._scorer import Scorer, keep
 from psgnn.scoring._search import scores_of_few, top_links
 
 Floats = npt.NDArray[np.float64]
@@ -167,3 +166,50 @@ def _isotonic(scores: Floats, labels: Floats, weights: Floats) -> tuple[Floats, 
     knots, places = np.unique(centres, return_index=True)
     log_odds = np.maximum.accumulate((np.log(share) - np.log1p(-share))[places])
     return knots, log_odds
+
+
+BINS_PER_DECADE = 2
+LEAST_SHARE = 1e-6  # probabilities below it count as it
+
+
+def reliability_of(calibration: Calibration, *, seed: int = 0) -> dict[str, Any] | None:
+    """Compare probabilities with the shares of links found, on pairs that the probabilities were not learned from.
+
+    The pairs of the rehearsal are halved. Each half is judged by the calibration that the other half gives. Every pair
+    counts as often as it stands for pairs of the graph, and the hidden links as the missing ones.
+
+    Returns:
+        Arrays with an entry per bin of the probability: ``probability`` (the mean), ``share`` (missing links per
+        unlinked pair), ``pairs`` (of the graph) and ``hidden`` (links of the rehearsal). None where a half has none.
+    """
+    scores, labels, weights = calibration.rehearsed
+    half = np.random.default_rng(seed).random(scores.size) < 0.5
+    if any(len(np.unique(labels[part])) < 2 for part in (half, ~half)):
+        return None
+    said = np.empty(scores.size)
+    for part in (half, ~half):
+        # Half of the other pairs are here, so half of the missing links are.
+        learned = fit_calibration(
+            scores[part], labels[part], _sampled(labels, weights)[part], calibration.missing / 2
+        )
+        said[~part] = learned.probability(scores[~part])
+    place = np.floor(BINS_PER_DECADE * np.log10(said.clip(LEAST_SHARE, 1 - 1e-9))).astype(np.int64)
+    bins, place = np.unique(place, return_inverse=True)
+    others = np.where(labels > 0, 0.0, weights)
+    pairs, links, expected = (
+        np.bincount(place, values, bins.size)
+        for values in (others, np.where(labels > 0, weights, 0.0), others * said)
+    )
+    filled = pairs > 0
+    share = np.minimum(links[filled] / pairs[filled], 1)
+    return {
+        "probability": (expected[filled] / pairs[filled]).astype(np.float32),
+        "share": share.astype(np.float32),
+        "pairs": np.round(pairs[filled]).astype(np.int64),
+        "hidden": np.bincount(place, labels, bins.size)[filled].astype(np.int64),
+    }
+
+
+def _sampled(labels: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    """The weights before the hidden links were scaled to the missing ones."""
+    return np.where(labels > 0, 1.0, weights)

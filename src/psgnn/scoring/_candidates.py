@@ -9,8 +9,8 @@ import numpy.typing as npt
 
 from psgnn.distances._propagation import Floats
 from psgnn.graph._graph import Adjacency, GraphBatch, IntArray
-from psgnn.kernels import _candidates as kernels
-from psgnn.kernels._parallel import num_threads, parallel_rows
+from psgnn.kernels import _scoring as kernels
+from psgnn.kernels._compile import num_threads, parallel_rows
 
 MOST_STEPS = 5000  # that the walks from one node may take, for each of their lengths
 LEAF = 96  # nodes that are compared with one another at the end of a tree

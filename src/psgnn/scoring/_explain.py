@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from psgnn.distances._engine import hop_columns
-from psgnn.distances._pairs import hops_between
+from psgnn.distances._oracle import hops_between
 from psgnn.errors import InputError
 from psgnn.graph._graph import Adjacency, IntArray
 from psgnn.graph._sampling import NonEdges, distinct_integers

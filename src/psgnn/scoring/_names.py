@@ -13,8 +13,7 @@ from psgnn.errors import InputError
 from psgnn.graph._graph import IntArray, to_numpy
 from psgnn.graph._in_memory import named_pairs
 from psgnn.graph._read import unknown_node
-from psgnn.scoring._kept import keep
-from psgnn.scoring._scorer import Scorer, check_pairs
+from psgnn.scoring._scorer import Scorer, check_pairs, keep
 
 # A node by name, by id, or by the number of its graph and its name.
 Node: TypeAlias = "str | int | tuple[int, str]"

@@ -11,8 +11,7 @@ from typing import Any
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from psgnn.anchors._named import named_anchors
-from psgnn.anchors._rules import batch_anchors
+from psgnn.anchors._rules import batch_anchors, named_anchors
 from psgnn.console import html_line, html_table, progress, shortened
 from psgnn.distances._propagation import Floats
 from psgnn.errors import InputError
@@ -23,8 +22,7 @@ from psgnn.positions._statistics import pair_statistics, statistic_groups
 from psgnn.positions._view import View
 from psgnn.scoring._names import node_ids, pair_ids
 from psgnn.scoring._network import Network, Seat, network_of
-from psgnn.scoring._questions import Questions
-from psgnn.scoring._scorer import Evidence, blocks_of
+from psgnn.scoring._scorer import Evidence, Questions, blocks_of
 from psgnn.scoring._weights import Weights, read_weights
 
 log = logging.getLogger(__name__)

@@ -14,8 +14,7 @@ import scipy  # its parts load when they are used
 
 from psgnn.anchors._greedy import farthest_first
 from psgnn.anchors._rules import anchor_count
-from psgnn.distances._oracle import DistanceOracle
-from psgnn.distances._pairs import by_slices, hops_between
+from psgnn.distances._oracle import DistanceOracle, by_slices, hops_between
 from psgnn.errors import InputError, unknown_name
 from psgnn.graph import Adjacency, GraphBatch, IntArray
 from psgnn.kernels._pairs import pushed_pagerank, shared_neighbours

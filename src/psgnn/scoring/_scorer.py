@@ -1,10 +1,11 @@
-"""What every way to score pairs has in common: trained runs, ready-made weights, and whatever else ranks pairs."""
+"""What all scorers have in common: trained runs, ready-made weights, and whatever else ranks pairs."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar
+from weakref import WeakKeyDictionary
 
 import numpy as np
 import numpy.typing as npt
@@ -12,6 +13,12 @@ import numpy.typing as npt
 from psgnn.distances._propagation import Floats
 from psgnn.errors import InputError
 from psgnn.graph._graph import GraphBatch, IntArray, to_numpy
+
+if TYPE_CHECKING:
+    import polars
+
+    from psgnn.scoring._names import Node
+
 
 Similarity = Literal["dot", "distance"]
 
@@ -97,3 +104,39 @@ def check_pairs(pairs: Any, num_nodes: int) -> IntArray:
 def blocks_of(count: int, size: int) -> Sequence[slice]:
     """Consecutive parts of so many things, at least one."""
     return [slice(start, start + size) for start in range(0, max(count, 1), size)]
+
+
+T = TypeVar("T")
+
+_KEPT: WeakKeyDictionary[Any, dict[Hashable, Any]] = WeakKeyDictionary()
+
+
+def keep(scorer: Any, key: Hashable, make: Callable[[], T]) -> T:
+    """What `make` returns; the second call for the same scorer and key returns the same object."""
+    known = _KEPT.setdefault(scorer, {})
+    if key not in known:
+        known[key] = make()
+    found: T = known[key]
+    return found
+
+
+class Questions:
+    """Methods of scorers: ready-made weights on graphs, and trained runs."""
+
+    def predict(self, **options: Any) -> polars.DataFrame:
+        """Predict missing links by name: ``top=50``, ``of="Ada"`` or ``pairs=[("Ada", "Bob")]`` (`psgnn.predict`)."""
+        from psgnn.scoring._answers import answer
+
+        return answer(self, **options)  # type: ignore[arg-type]
+
+    def similar(self, node: Node, top: int = 10) -> polars.DataFrame:
+        """The nodes whose embeddings are nearest to that of a node: name, distance, and whether they are linked."""
+        from psgnn.scoring._answers import similar
+
+        return similar(self, node, top)  # type: ignore[arg-type]
+
+    def explain(self, u: Node, v: Node) -> dict[str, Any]:
+        """Why a pair has its score; see `psgnn.explain`."""
+        from psgnn.scoring._explain import explain
+
+        return explain(self, u, v)  # type: ignore[arg-type]

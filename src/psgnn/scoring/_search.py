@@ -15,11 +15,10 @@ from psgnn.distances._propagation import Floats
 from psgnn.errors import InputError
 from psgnn.graph._graph import IntArray
 from psgnn.graph._sampling import NonEdges
+from psgnn.kernels._compile import parallel_map
 from psgnn.kernels._pairs import local_walks
-from psgnn.kernels._parallel import parallel_map
 from psgnn.scoring._candidates import nearest_partners, pairs_of, prominent_pairs, walk_partners
-from psgnn.scoring._kept import keep
-from psgnn.scoring._scorer import Scorer, blocks_of
+from psgnn.scoring._scorer import Scorer, blocks_of, keep
 
 FEW_PAIRS = 20_000  # whose scores are kept
 EXACT_PAIRS = 100_000  # of a set decoder, which looks at every pair by itself: so many are scored in any case

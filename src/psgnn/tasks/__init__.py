@@ -15,9 +15,9 @@ place in the input, so that its split does not depend on the other graphs.
 
 from psgnn.tasks._base import LabelledPairs, Task
 from psgnn.tasks._link import NEGATIVE_RULES, Fold, LinkPrediction
+from psgnn.tasks._negatives import ceiling
 from psgnn.tasks._official import OfficialLinks, link_task
 from psgnn.tasks._pair import PairClassification
-from psgnn.tasks._released import ceiling
 
 __all__ = [
     "NEGATIVE_RULES",

@@ -26,9 +26,8 @@ from psgnn.tasks._base import (
     checked_graphs,
     divide,
 )
-from psgnn.tasks._hard_negatives import hard_negatives
 from psgnn.tasks._links import KnownLinks, countable, given_pairs
-from psgnn.tasks._released import RELEASED, released_pools
+from psgnn.tasks._negatives import RELEASED, hard_negatives, released_pools
 
 if TYPE_CHECKING:
     from typing_extensions import Self  # in typing from Python 3.11 on
@@ -74,13 +73,13 @@ class LinkPrediction(Task):
 
     ``negatives`` says which unlinked pairs: ``"uniform"``; ``"degree"``, whose ends have the degrees of a
     positive's ends; or ``"distance"``, whose ends are as many hops apart as a positive's, all in the visible
-    graph (:func:`psgnn.tasks._hard_negatives.hard_negatives` has the rules). Uniform negatives are mostly far
+    graph (:func:`psgnn.tasks._negatives.hard_negatives` has the rules). Uniform negatives are mostly far
     apart and of low degree, so that telling them from edges is easy.
 
     ``folds`` is how many parts the training edges are shared out to (`fold`); left out, 10, or 40 of a large graph.
 
     ``"pgnn-released"`` draws them as P-GNN's released code does, which takes some edges for negatives
-    (:mod:`psgnn.tasks._released`). Results on it cannot be compared with any others; it is there to show what
+    (:mod:`psgnn.tasks._negatives`). Results on it cannot be compared with any others; it is there to show what
     that costs (:func:`psgnn.tasks.ceiling`).
     """
 

@@ -19,7 +19,7 @@ from psgnn.tasks._base import (
     checked_graphs,
     divide,
 )
-from psgnn.tasks._released import RELEASED, released_pools
+from psgnn.tasks._negatives import RELEASED, released_pools
 
 
 class PairClassification(Task):
@@ -34,7 +34,7 @@ class PairClassification(Task):
     cannot give a positive and a negative to each of their splits are left out.
 
     ``negatives="pgnn-released"`` draws them as P-GNN's released code does, which takes some same-class pairs for
-    negatives (:mod:`psgnn.tasks._released`), as many negatives as positives. Results on it cannot be compared with
+    negatives (:mod:`psgnn.tasks._negatives`), as many negatives as positives. Results on it cannot be compared with
     any others; it is there to show what that costs (:func:`psgnn.tasks.ceiling`).
     """
 

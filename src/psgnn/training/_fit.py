@@ -32,11 +32,17 @@ from psgnn.tasks._per_node import metrics_per_node
 from psgnn.training import _runs as runs
 from psgnn.training._batches import USED_FOLDS, Batches, number_of_steps
 from psgnn.training._checkpoints import State, open_run, save_state
-from psgnn.training._devices import fitting_threads, pick_device
 from psgnn.training._folder import alone_in, check_out, remove_run
 from psgnn.training._heldout import part_of, write_held_out
-from psgnn.training._optimization import move_average, one_cycle, score_function, seed_torch
 from psgnn.training._run import Run, load, save_run
+from psgnn.training._steps import (
+    fitting_threads,
+    move_average,
+    one_cycle,
+    pick_device,
+    score_function,
+    seed_torch,
+)
 from psgnn.training._tensorboard import check_tensorboard, write_tensorboard
 
 __all__ = ["Run", "fit", "load", "remove_run"]

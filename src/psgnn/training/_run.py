@@ -29,13 +29,12 @@ from psgnn.positions._context import LEAST_HIDDEN, rehearsal_links
 from psgnn.positions._frame import Frame
 from psgnn.scoring._changes import Changes, Kept
 from psgnn.scoring._names import node_ids, pair_ids
-from psgnn.scoring._questions import Questions
-from psgnn.scoring._scorer import Evidence, Similarity
+from psgnn.scoring._scorer import Evidence, Questions, Similarity
 from psgnn.training import _runs as runs
-from psgnn.training._checks import check_anchors, check_tensors
-from psgnn.training._devices import fitting_threads, one_thread
+from psgnn.training._checkpoints import check_anchors, check_tensors
 from psgnn.training._folder import STATE, WEIGHTS, read_record
 from psgnn.training._kept import keep_anchors
+from psgnn.training._steps import fitting_threads, one_thread
 
 MOST_GRAPHS = 10_000_000  # that a run could have been given
 # Of a record, what is true of the training graphs alone.

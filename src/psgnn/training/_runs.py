@@ -25,8 +25,7 @@ import torch
 from psgnn.errors import InputError
 from psgnn.graph import Adjacency, GraphBatch, IntArray
 from psgnn.models._config import ModelConfig, check_config
-from psgnn.models._tensors import DAMAGE, pack, unpack
-from psgnn.models._view import TensorView
+from psgnn.models._view import DAMAGE, TensorView, pack, unpack
 from psgnn.paths import atomic_write
 from psgnn.training._folder import CONFIG, FORMAT, GRAPH, RECORD, check_format, one_line, read_file
 

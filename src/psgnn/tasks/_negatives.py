@@ -1,4 +1,4 @@
-"""Hard negatives: unlinked pairs that resemble positives, so that they cannot be told apart by degree or distance.
+"""Hard negatives, and the released sampler of P-GNN for comparison.
 
 A hard negative keeps one end of a positive and replaces the other, by a node of the same degree
 (``by="degree"``) or at the same distance from the kept end (``by="distance"``), both in the visible graph.
@@ -7,12 +7,17 @@ A hard negative keeps one end of a positive and replaces the other, by a node of
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from psgnn.graph._graph import Adjacency, IntArray
-from psgnn.graph._sampling import NonEdges, distinct_integers, pair_code
+from psgnn.graph._sampling import Joined, ListedPairs, NonEdges, Pool, distinct_integers, pair_code
 from psgnn.kernels._sampling import AS_MODEL, replacements
+
+if TYPE_CHECKING:
+    from psgnn.tasks._base import Task
+
 
 # With "distance", the kept ends of a split's models are so few that searching from all of them follows no more
 # edges than SEARCH_STEPS, some seconds of work, but never fewer than MIN_SOURCES.
@@ -118,3 +123,41 @@ def _with_pairs(adjacency: Adjacency, pairs: IntArray) -> Adjacency:
     """The graph with these pairs as further edges."""
     rows, cols = np.concatenate([adjacency.edges(), pairs], axis=1)
     return Adjacency.from_edges(rows, cols, adjacency.num_nodes)
+
+
+RELEASED = "pgnn-released"
+
+
+def released_pools(
+    positives: Pool, others: Pool, drawn: Sequence[IntArray], counts: IntArray
+) -> tuple[Joined, Joined, Joined]:
+    """What the negatives of train, val and test are drawn from.
+
+    Args:
+        positives: all pairs that are positives by the data.
+        others: all pairs that are not.
+        drawn: the positives of train, val and test, ``[2, P]`` each, graph by graph.
+        counts: their numbers in every graph, ``[G, 3]``.
+    """
+    held_out = [ListedPairs(drawn[part], counts[:, part]) for part in (1, 2)]
+    evaluation = Joined(positives, others, others)
+    return Joined(positives, *held_out, others, others), evaluation, evaluation
+
+
+def ceiling(task: Task) -> float:
+    r"""Test AUC, the mean over graphs, of a scorer that knows which pairs are positives by the data.
+
+    It is 1 but for the negatives ``"pgnn-released"``: of a graph's test negatives a share :math:`r` are positives in
+    truth, they tie with all positives, and the AUC is :math:`1 - r / 2`.
+
+    Of those who go by what a pair is nobody does better, but for luck: which true pair is a positive of the test and
+    which a negative is chance. A model passes it by telling the parts of the split apart; in link prediction it can
+    learn that what it sees as an edge is no test positive.
+    """
+    split = task.test
+    negative = split.labels == 0
+    graph = split.graph_ids[negative]
+    wrong = np.bincount(graph, task.true_labels(split.pairs[:, negative]))
+    counts = np.bincount(graph)
+    asked = counts > 0  # not all graphs are, where whole graphs are held out
+    return float((1 - wrong[asked] / counts[asked] / 2).mean())
