@@ -110,6 +110,17 @@ def test_recipes_print_what_the_page_says(tmp_path: Path, shared_data: Path) -> 
     assert checked > 0
 
 
+def test_the_first_screen_is_what_its_command_prints(monkeypatch: pytest.MonkeyPatch) -> None:
+    readme = (ROOT / "README.md").read_text()
+    found = re.search(r"^    (psgnn predict [^\n]*)\n\n```text\n(.*?)```", readme, re.MULTILINE | re.DOTALL)
+    assert found is not None
+    monkeypatch.chdir(ROOT)
+    monkeypatch.setattr(sys, "argv", shlex.split(found[1]))
+    with redirect_stdout(io.StringIO()) as out, redirect_stderr(io.StringIO()), pytest.raises(SystemExit):
+        cli.main()
+    assert _lines(out.getvalue())[1:] == _lines(found[2])  # without the title
+
+
 def _lines(text: str) -> list[str]:
     return [" ".join(line.split()) for line in text.splitlines() if line.strip()]
 

@@ -26,10 +26,12 @@ from psgnn.errors import InputError
 from psgnn.graph._graph import Adjacency
 from psgnn.models import build_model
 from psgnn.report._layout import caveman_layout, lattice_layout
-from psgnn.report.plot import ANCHOR_COLOUR, ORANGE, SKY, plot_anchors, plot_coverage, plot_curves
+from psgnn.report.plot import ANCHOR_COLOUR, ORANGE, SKY, plot_anchors
+from psgnn.report.plot._runs import plot_curves
 from psgnn.training import fit
 from psgnn.training._compare import make_task
 from psgnn_lab import commands, figure_specs, figures
+from psgnn_lab.drawing import plot_coverage
 from psgnn_lab.manifest import Manifest, load_manifest, manifest_names
 from psgnn_lab.plan import Run, plan
 from psgnn_lab.records import find_record, record_path, write_record
@@ -118,6 +120,10 @@ panels = [{title = "central", rule = "closeness"}, {title = "spread", rule = "fa
 of = "figure"
 methods = ["pagerank"]
 panels = [{title = "Pairs", rows = ["caves", "more-caves"]}]
+""",
+    "results": """
+rows = ["caves-link", "caves"]
+series = [{title = "paper", method = "trace-paper"}, {title = "rule", method = "pagerank"}]
 """,
     "curves": """
 rows = ["caves", "caves-link"]
@@ -291,6 +297,29 @@ def test_size_has_means_spreads_and_published_values(copied: Path) -> None:
     ours, published = drawn(copied, "size").axes[0].lines
     assert ours.get_xdata() == pytest.approx([30])
     assert published.get_xdata() == pytest.approx([20, 30])
+
+
+def test_results_have_a_mark_per_row_and_method(recorded: Path, copied: Path) -> None:
+    manifest = manifest_of(recorded, "results")
+    (axes,) = drawn(recorded, "results").axes
+    assert [label.get_text() for label in axes.get_yticklabels()] == ["Caves", "Caves"]
+    marks = {line.get_label(): np.asarray(line.get_xdata()) for line in axes.lines}
+    for title, method in {"paper": "trace-paper", "rule": "pagerank"}.items():
+        means = [
+            np.mean([record["test"]["auc"] for record in records_of(manifest, row, method)])
+            for row in ("caves-link", "caves")
+        ]
+        assert np.allclose(sorted(marks[title]), sorted(value for value in means if value >= 0.5))
+
+
+def test_results_show_the_best_of_a_group() -> None:
+    manifest = load_manifest("figure-results", EXPERIMENTS)
+    figure = figures.KINDS["results"](manifest.figures[0], manifest)
+    best = next(line for line in figure.axes[0].lines if line.get_label() == "best rule in hindsight")
+    cells = figures.figure_cells(manifest, manifest.figures[0])["usair-link"]
+    rules = [cell.mean for cell in cells.values() if cell.method.kind == "rule"]
+    assert len(rules) > 5
+    assert np.asarray(best.get_xdata())[0] == pytest.approx(max(rules))
 
 
 def test_size_names_one_method_of_a_group(copied: Path) -> None:

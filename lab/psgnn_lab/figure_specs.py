@@ -112,6 +112,26 @@ class SizeFigure(_Figure):
         return tuple(row for panel in self.panels for row in panel.rows), self.methods
 
 
+class ResultsSeries(_Strict):
+    """A method, or a group of which the best one of every row is drawn."""
+
+    title: str
+    method: str
+
+
+class ResultsFigure(_Figure):
+    """The metric of many rows, a mark per method."""
+
+    kind: Literal["results"]
+    rows: Names
+    series: tuple[ResultsSeries, ...] = Field(min_length=1)
+
+    @property
+    def cells(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """All that is named."""
+        return self.rows, tuple(line.method for line in self.series)
+
+
 class CurvesFigure(_Figure):
     """Loss and validation metric by epoch, a line a seed."""
 
@@ -142,6 +162,12 @@ class MovementFigure(_Figure):
 
 
 FigureSpec = Annotated[
-    AnchorsFigure | SymmetryFigure | CoverageFigure | SizeFigure | CurvesFigure | MovementFigure,
+    AnchorsFigure
+    | SymmetryFigure
+    | CoverageFigure
+    | SizeFigure
+    | ResultsFigure
+    | CurvesFigure
+    | MovementFigure,
     Field(discriminator="kind"),
 ]

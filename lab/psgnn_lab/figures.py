@@ -22,18 +22,20 @@ from psgnn_lab.figure_specs import (
     CurvesFigure,
     FigureSpec,
     MovementFigure,
+    ResultsFigure,
     SizeFigure,
     SymmetryFigure,
 )
 from psgnn_lab.manifest import Manifest, MethodSpec, load_manifest
 from psgnn_lab.records import Record, intact, record_path
-from psgnn_lab.statistics import Cell, read_cells
+from psgnn_lab.statistics import Cell, highest, read_cells
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from psgnn.graph import Graph
-    from psgnn.report.plot import Places, SizePoint
+    from psgnn.report.plot import Places
+    from psgnn_lab.drawing import SizePoint
 
 SUFFIXES = (".svg", ".png")
 DPI = 120
@@ -157,7 +159,7 @@ def _single_anchors(anchors: list[Any]) -> list[int]:
 def draw_symmetry(figure: SymmetryFigure, manifest: Manifest) -> Figure:
     """From the graph in the manifest alone."""
     from psgnn.graph import Graph
-    from psgnn.report.plot import plot_symmetry
+    from psgnn_lab.drawing import plot_symmetry
 
     edges = np.array(figure.edges)
     named = [*edges.ravel(), *figure.nodes, *(v for panel in figure.panels for v in panel.anchors)]
@@ -174,7 +176,7 @@ def draw_symmetry(figure: SymmetryFigure, manifest: Manifest) -> Figure:
 def draw_coverage(figure: CoverageFigure, manifest: Manifest) -> Figure:
     """From the graph and the rules alone."""
     from psgnn.anchors import select_anchors
-    from psgnn.report.plot import plot_coverage
+    from psgnn_lab.drawing import plot_coverage
 
     graph = _load(manifest, figure.dataset, figure.dataset_options)[0]
     sets = {
@@ -186,7 +188,7 @@ def draw_coverage(figure: CoverageFigure, manifest: Manifest) -> Figure:
 
 def draw_size(figure: SizeFigure, manifest: Manifest) -> Figure:
     """Means and spreads of the records; cells without a record are left out."""
-    from psgnn.report.plot import plot_sizes
+    from psgnn_lab.drawing import plot_sizes
 
     source = source_of(manifest, figure)
     cells = figure_cells(manifest, figure)
@@ -204,7 +206,7 @@ def draw_size(figure: SizeFigure, manifest: Manifest) -> Figure:
 
 
 def _point(source: Manifest, cell: Cell, nodes: int) -> SizePoint:
-    from psgnn.report.plot import SizePoint
+    from psgnn_lab.drawing import SizePoint
 
     values = list(cell.main.values())
     told = [
@@ -220,9 +222,24 @@ def _point(source: Manifest, cell: Cell, nodes: int) -> SizePoint:
     )
 
 
+def draw_results(figure: ResultsFigure, manifest: Manifest) -> Figure:
+    """Means of the records; of a group of methods, the highest of each row."""
+    from psgnn_lab.drawing import Series, plot_results
+
+    source = source_of(manifest, figure)
+    cells = figure_cells(manifest, figure)
+    rows = [source.row(name) for name in figure.rows]
+    series = []
+    for line in figure.series:
+        names = [spec.name for spec in _methods(source, [line.method])]
+        best = [highest([cells[row.name][name] for name in names if name in cells[row.name]]) for row in rows]
+        series.append(Series(line.title, [cell.mean if cell else None for cell in best]))
+    return plot_results([row.title.removesuffix(f", {row.task}") for row in rows], series)
+
+
 def draw_curves(figure: CurvesFigure, manifest: Manifest) -> Figure:
     """From the histories of traced records."""
-    from psgnn.report.plot import plot_curves
+    from psgnn.report.plot._runs import plot_curves
 
     panels = {}
     for name, cells in figure_cells(manifest, figure).items():
@@ -249,7 +266,7 @@ def _runs(file: Path, cell: Cell) -> list[tuple[list[dict[str, float]], int]]:
 
 def draw_movement(figure: MovementFigure, manifest: Manifest) -> Figure:
     """From the anchors in the histories of traced records, of the first seed."""
-    from psgnn.report.plot import plot_movement
+    from psgnn_lab.drawing import plot_movement
 
     row = manifest.row(figure.row)
     cells = [cell for cell in figure_cells(manifest, figure)[row.name].values() if cell.records]
@@ -284,6 +301,7 @@ KINDS: dict[str, Callable[[Any, Manifest], Figure]] = {
     "symmetry": draw_symmetry,
     "coverage": draw_coverage,
     "size": draw_size,
+    "results": draw_results,
     "curves": draw_curves,
     "movement": draw_movement,
 }

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -70,6 +70,16 @@ def read_cells(folder: Path, row: Row, methods: Sequence[MethodSpec], first_seed
         }
         cells[method.name] = Cell(row, method, current, wanted)
     return cells
+
+
+def highest(cells: Iterable[Cell]) -> Cell | None:
+    """The cell with the highest mean, which is known only after the test; None without records."""
+    return max((cell for cell in cells if cell.main), key=lambda cell: cell.mean, default=None)
+
+
+def best_rule(of_row: Mapping[str, Cell]) -> Cell | None:
+    """The rule with the highest mean."""
+    return highest(cell for cell in of_row.values() if cell.method.kind == "rule")
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from psgnn_lab.figures import figure_path, has_records
 from psgnn_lab.manifest import Manifest, PublishedCell, Row, Section
 from psgnn_lab.markup import LABELS, emphasis, link, linked, number, seconds, spread, table
 from psgnn_lab.search_table import search_document, search_markdown
-from psgnn_lab.statistics import Cell, Difference, against_best, difference, mean, read_cells
+from psgnn_lab.statistics import Cell, Difference, against_best, best_rule, difference, mean, read_cells
 
 SHOWN = ("auc", "ap", "mrr", "hits@20")
 Cells = dict[str, dict[str, Cell]]  # by row and method
@@ -159,7 +159,7 @@ def _matrix(manifest: Manifest, section: Section, cells: Cells) -> str:
             beside = ["-"] * (len(columns) - len(told))  # the time is of other machines
             lines.append([f"*{method.title}: {section.source or 'published'}*", *told, *beside])
     if section.best_rule:
-        best = [_best_rule(cells[row.name]) for row in rows]
+        best = [best_rule(cells[row.name]) for row in rows]
         told = [_matrix_cell(manifest, section, cells[row.name], cell, named=True) if cell else "-"
                 for row, cell in zip(rows, best, strict=True)]  # fmt: skip
         lines.append(["best rule, in hindsight", *told, *["-"] * (len(columns) - len(told))])
@@ -178,7 +178,7 @@ def _lines(manifest: Manifest, section: Section, cells: Cells) -> str:
     found: list[list[Cell | None]] = []
     for name in section.rows:
         of_row = cells[name]
-        found.append([of_row.get(method.name) for method in shown] + [_best_rule(of_row)] * ruled)
+        found.append([of_row.get(method.name) for method in shown] + [best_rule(of_row)] * ruled)
         told = ["not run"] * len(shown) + ["-"] * ruled
         for place, cell in enumerate(found[-1]):
             if cell:
@@ -210,12 +210,6 @@ def _mean_gap(column: Sequence[Cell | None], base: Sequence[Cell | None], sectio
     ]
     gaps = [gap.mean for cell, other in pairs if (gap := difference(cell, other))]
     return f"{sum(gaps) / len(gaps):+.{section.digits}f} ({len(gaps)})" if gaps else "-"
-
-
-def _best_rule(of_row: dict[str, Cell]) -> Cell | None:
-    """The rule with the highest mean, known only after the test."""
-    rules = [cell for cell in of_row.values() if cell.method.kind == "rule" and cell.main]
-    return max(rules, key=lambda cell: cell.mean, default=None)
 
 
 def _matrix_cell(

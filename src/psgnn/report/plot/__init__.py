@@ -1,14 +1,6 @@
 """Figures. Every function returns a matplotlib ``Figure`` and leaves showing or saving to the caller."""
 
-from psgnn.report.plot._graphs import (
-    Anchors,
-    Places,
-    plot_anchors,
-    plot_coverage,
-    plot_movement,
-    plot_symmetry,
-)
-from psgnn.report.plot._numbers import History, SizePoint, plot_curves, plot_sizes
+from psgnn.report.plot._graphs import Anchors, Places, plot_anchors
 from psgnn.report.plot._runs import plot_embedding, plot_history, plot_scores
 from psgnn.report.plot._style import (
     ANCHOR_COLOUR,
@@ -39,16 +31,9 @@ __all__ = [
     "VERMILION",
     "YELLOW",
     "Anchors",
-    "History",
     "Places",
-    "SizePoint",
     "plot_anchors",
-    "plot_coverage",
-    "plot_curves",
     "plot_embedding",
     "plot_history",
-    "plot_movement",
     "plot_scores",
-    "plot_sizes",
-    "plot_symmetry",
 ]

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
 from psgnn.errors import InputError
-from psgnn.report.plot._numbers import plot_curves
-from psgnn.report.plot._style import BLUE, LINES, VERMILION, new_figure
+from psgnn.report.plot._style import BLUE, LINES, VERMILION, dot, line_style, new_figure
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
     from psgnn.tasks import LabelledPairs
@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 MOST_COLOURS = len(LINES)  # classes beyond these share one scale
 BINS = 40
 KINDS = {"link": ("not linked", "linked"), "pair": ("different class", "same class")}
+
+History = Sequence[Mapping[str, Any]]  # of `psgnn.training.Run`
 
 
 def plot_history(run: Run) -> Figure:
@@ -110,3 +112,54 @@ def _main_plane(x: npt.NDArray[np.float64]) -> tuple[npt.NDArray[np.float64], np
 def _plain(label: str) -> str:
     """As it is: matplotlib hides labels that begin with an underscore, and reads dollars as mathematics."""
     return (" " if label.startswith("_") else "") + label.replace("$", r"\$")
+
+
+def plot_curves(
+    panels: Mapping[str, Mapping[str, Sequence[tuple[History, int]]]], metric: str = "auc", label: str = "AUC"
+) -> Figure:
+    """Loss and validation metric by epoch: a column a panel, a thin line a run, and the mean of a method's runs.
+
+    Every run comes with the epoch that was kept, which is marked.
+    """
+    from matplotlib.lines import Line2D
+    from matplotlib.ticker import LogLocator, NullLocator
+
+    names = list(dict.fromkeys(name for lines in panels.values() for name in lines))
+    figure = new_figure(4.3 * len(panels), 5.4)
+    grid = figure.subplots(2, len(panels), sharex="col", squeeze=False)
+    for column, (title, lines) in zip(grid.T, panels.items(), strict=True):
+        for axes, key in zip(column, ("loss", metric), strict=True):
+            for name, runs in lines.items():
+                _draw_runs(axes, runs, key, line_style(names.index(name))[0])
+            axes.grid(color="#dddddd", linewidth=0.6)
+            axes.set_xscale("log")
+            axes.xaxis.set_major_locator(LogLocator(subs=(1, 3)))
+            axes.xaxis.set_major_formatter("{x:g}")
+            axes.xaxis.set_minor_locator(NullLocator())
+        column[0].set_title(title)
+        column[0].set_ylim(bottom=0)
+        column[1].set_ylim(top=1.005)
+        column[1].set_xlabel("epoch")
+    grid[0, 0].set_ylabel("training loss")
+    grid[1, 0].set_ylabel(f"validation {label}")
+    handles = [
+        Line2D([], [], color=line_style(place)[0], linewidth=1.8, label=name)
+        for place, name in enumerate(names)
+    ]
+    handles.append(dot("#555555", "epoch that was kept"))
+    figure.legend(handles=handles, loc="outside lower center", ncols=len(handles), frameon=False)
+    return figure
+
+
+def _draw_runs(axes: Axes, runs: Iterable[tuple[History, int]], key: str, colour: str) -> None:
+    by_epoch: list[dict[int, float]] = []
+    for history, kept in runs:
+        values = {int(entry["epoch"]): float(entry[key]) for entry in history}
+        axes.plot(list(values), list(values.values()), color=colour, linewidth=0.6, alpha=0.45)
+        if kept in values:
+            axes.plot(kept, values[kept], "o", color=colour, markersize=4, markeredgecolor="white", zorder=3)
+        by_epoch.append(values)
+    # Runs stop at different epochs; a mean over fewer of them would jump there.
+    common = sorted(set.intersection(*map(set, by_epoch)))
+    mean = [float(np.mean([values[epoch] for values in by_epoch])) for epoch in common]
+    axes.plot(common, mean, color=colour, linewidth=1.8)
