@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import sys
 from dataclasses import replace
 from typing import Any
 
@@ -12,7 +13,7 @@ import pytest
 
 from conftest import Command, adjacency_of
 from psgnn import Graph
-from psgnn.errors import InputError
+from psgnn.errors import InputError, MissingExtraError
 from psgnn.models import MODELS, build_model
 from psgnn.models._presets import ABLATIONS
 from psgnn.scoring import HEURISTICS, score_pairs
@@ -162,6 +163,16 @@ def test_methods_of_all_kinds_in_one_table(graphs: list[Graph]) -> None:
     }  # fmt: skip
     assert len(rows) == 5
     assert all("records" not in row and row["auc_sd"] is None for row in rows)
+
+
+def test_models_without_torch_are_refused_at_once_and_rules_are_not(
+    graphs: list[Graph], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "torch", None)
+    with pytest.raises(MissingExtraError, match=r"needs torch: pip install 'psgnn\[train\]'"):
+        compare(graphs, "link", models=["gcn"], seeds=1)
+    rows = compare(graphs, "link", models=[], rules=["common-neighbours"], seeds=1)
+    assert [row["name"] for row in rows] == ["common-neighbours"]
 
 
 def test_two_methods_of_one_name_are_an_error(graphs: list[Graph]) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -134,7 +135,8 @@ def test_a_package_that_can_be_written_keeps_kernels_beside_its_source(container
     (container.work / "g.csv").write_text("source,target\n1,2\n2,\n")
     done = container.anchors()
     assert done.returncode == 2
-    note, error = done.stderr.splitlines()  # the note does not wait for the command to succeed
+    note, *progress, error = done.stderr.splitlines()  # the note does not wait for the command to succeed
     assert note.startswith("psgnn: compiling kernels")
     assert error.startswith("psgnn: error: ")
+    assert all(re.fullmatch(r"psgnn: compiled \d+ kernels \.\.\.", line) for line in progress)
     assert {path.parent.name for path in container.root.rglob("*.nbi")} == {"__pycache__"}

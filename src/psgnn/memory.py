@@ -10,12 +10,12 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import IO, Any
-
-import numpy as np
-import numpy.typing as npt
+from typing import IO, TYPE_CHECKING, Any
 
 from psgnn.errors import InputError
+
+if TYPE_CHECKING:  # a command that finds a wrong path ends before NumPy is loaded
+    import numpy.typing as npt
 
 UNITS = {"K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40}
 SMALL = 2**20  # bytes that are not worth a file
@@ -122,6 +122,8 @@ def need_room(size: int) -> None:
 
 def empty_columns(shape: tuple[int, ...], dtype: npt.DTypeLike) -> npt.NDArray[Any]:
     """An array to be filled, in memory or in a file that is gone with it."""
+    import numpy as np
+
     size = int(np.prod(shape)) * np.dtype(dtype).itemsize
     if _cap is None or size < SMALL or used_bytes() + size <= SHARE * _cap:
         return np.empty(shape, dtype)
@@ -139,12 +141,16 @@ def keep_columns(columns: npt.NDArray[Any]) -> npt.NDArray[Any]:
 
 def save_columns(path: Path, columns: npt.NDArray[Any]) -> None:
     """Write an array as .npy, for other processes to map."""
+    import numpy as np
+
     with _room_for(columns.nbytes, path.parent), path.open("wb") as file:
         _reserve(file, columns.nbytes)
         np.save(file, columns)
 
 
 def _in_file(shape: tuple[int, ...], dtype: npt.DTypeLike, size: int) -> npt.NDArray[Any]:
+    import numpy as np
+
     with _room_for(size, tempfile.gettempdir()), tempfile.TemporaryFile(prefix="psgnn-columns-") as file:
         _reserve(file, size)
         mapped = mmap.mmap(file.fileno(), size)

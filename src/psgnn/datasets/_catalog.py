@@ -7,9 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from numbers import Integral
 from typing import Any
-
-import numpy as np
 
 from psgnn.datasets import _files as files
 from psgnn.datasets._files import DataFile
@@ -28,11 +27,11 @@ class Option:
         """The value, or an :class:`InputError` that says what it may be."""
         found = f"found {value!r}"
         if isinstance(self.default, bool):
-            if isinstance(value, bool | np.bool_):
+            if type(value).__name__ in ("bool", "bool_"):  # also NumPy's, which is not imported for this
                 return bool(value)
             raise InputError(f"option {name} of dataset '{dataset}' must be True or False, {found}")
         if isinstance(self.default, int):
-            whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
+            whole = isinstance(value, Integral) and not isinstance(value, bool)
             if whole and value >= self.minimum:
                 return int(value)
             raise InputError(

@@ -10,6 +10,7 @@ import logging
 import os
 import sys
 import tempfile
+import time
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
@@ -26,29 +27,34 @@ from numba.core.runtime import rtsys
 
 log = logging.getLogger("psgnn.kernels")
 
+SECONDS_BETWEEN_LINES = 3.0
 BESIDE_SOURCE = ""  # numba's own default
 
 
 class _Report(event.Listener):  # type: ignore[misc]  # numba has no types
-    """Log that kernels are compiled, when the first one of the process is. A command waits for them for seconds."""
+    """Log that kernels are compiled, and how many have been, every few seconds: a command waits for them."""
 
     is_kept = True
-    _said = False
+    _compiled, _next = 0, 0.0
 
     def on_start(self, compilation: Any) -> None:
         module = compilation.data["dispatcher"].py_func.__module__
-        if self._said or not module.startswith("psgnn"):
+        if self._next > 0 or not module.startswith("psgnn"):
             return
-        self._said = True
-        text = "compiling kernels, once ..."
-        if not self.is_kept:
-            text = (
-                "compiling kernels; they cannot be kept, set NUMBA_CACHE_DIR to a folder that can be written"
-            )
-        log.info(text, extra={"at_once": True})
+        self._say(
+            "compiling kernels, once ..."
+            if self.is_kept
+            else "compiling kernels; they cannot be kept, set NUMBA_CACHE_DIR to a folder that can be written"
+        )
 
     def on_end(self, compilation: Any) -> None:
-        pass
+        self._compiled += 1
+        if 0 < self._next < time.monotonic():
+            self._say(f"compiled {self._compiled} kernels ...")
+
+    def _say(self, text: str) -> None:
+        self._next = time.monotonic() + SECONDS_BETWEEN_LINES
+        log.info(text, extra={"at_once": True})
 
 
 _report = _Report()

@@ -13,12 +13,13 @@ import inspect
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
 from psgnn.console import Bar
-from psgnn.errors import InputError, unknown_name
+from psgnn.errors import InputError, MissingExtraError, unknown_name
 from psgnn.models._presets import ABLATIONS, MODELS, PRESETS
 from psgnn.scoring import HEURISTICS, pretrained, score_pairs
 from psgnn.scoring._weights import WEIGHTS
@@ -246,6 +247,8 @@ def compare(
         methods = [name if isinstance(name, Method) else _method(name, preset) for name in models]
         methods += [Method(name, "peer") for name in peers]
         methods += [Method(name, "rule") for name in (HEURISTICS.usable() if rules is None else rules)]
+    if find_spec("torch") is None and any(method.kind == "model" for method in methods):
+        raise MissingExtraError("torch", "train", "a comparison with models (all but --models none)")
     # What is quick comes first: a peer that is not installed is found out before hours of training.
     methods.sort(key=lambda method: ("oracle", "rule", "pretrained", "peer", "model").index(method.kind))
     by_title = _by_title(methods)
