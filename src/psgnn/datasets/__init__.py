@@ -65,7 +65,11 @@ def load_dataset(name: str, root: Root = None, **options: Any) -> list[Graph]:
         from psgnn.datasets._planetoid import planetoid
 
         return planetoid(row.name, root)
+    from psgnn.datasets import _kinds as kinds
     from psgnn.datasets import _real as real
+
+    if row.name in kinds.LOADERS:
+        return kinds.LOADERS[row.name](row, root)
 
     if row.name == "email":
         return real.email(root)

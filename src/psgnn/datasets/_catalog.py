@@ -189,6 +189,24 @@ _ROWS = (
             ("email-Enron", 36692, 183831),
         )
     ),
+    *(
+        Dataset(
+            name,
+            graphs=1,
+            nodes=nodes,
+            edges=edges,
+            licence=licence,
+            source=files.KINDS[name]["edges"].page,
+            files=files.KINDS[name],
+        )
+        for name, nodes, edges, licence in (
+            ("movielens-100k", 2625, 100000, "research use, no redistribution"),
+            ("bitcoin-otc", 5881, 35592, "not stated"),
+            ("college-messages", 1899, 20296, "not stated"),
+            ("openflights", 3257, 37041, "ODbL"),
+            ("oldenburg-roads", 6105, 7029, "not stated"),
+        )
+    ),
     Dataset(
         "ogbl-ddi",
         graphs=1,

@@ -258,6 +258,73 @@ SCALE = {
     ),
 }
 
+
+def _kind(
+    page: str, name: str, sha256: str, plain_sha256: str = "", url: str = "", member: str = ""
+) -> DataFile:
+    """A gzipped file, or its text as published, alone or as a member of an archive."""
+    copies = [Copy(f"kinds/{name}.gz", sha256=sha256)]
+    if url:
+        copies.append(Copy(f"kinds/{url.rpartition('/')[2]}", sha256=plain_sha256, url=url, member=member))
+    return DataFile(tuple(copies), page)
+
+
+_OPENFLIGHTS = "https://openflights.org/data.php"
+_OPENFLIGHTS_DATA = "https://raw.githubusercontent.com/jpatokal/openflights/master/data"
+KINDS = {
+    "movielens-100k": {
+        "edges": _kind(
+            "https://grouplens.org/datasets/movielens/100k/",
+            "movielens-100k.tsv",
+            "d5cd19fba4562fe2867bf2964d99d97ec55bce45b150df3763dfa8668cf22f4f",
+            "06416e597f82b7342361e41163890c81036900f418ad91315590814211dca490",
+            "https://files.grouplens.org/datasets/movielens/ml-100k.zip",
+            "ml-100k/u.data",
+        )
+    },
+    "bitcoin-otc": {
+        "edges": _kind(
+            f"{_SNAP}/soc-sign-bitcoin-otc.html",
+            "bitcoin-otc.csv",
+            "bbc979ecbc7362dd46f199be461213734d55d1fd0cd5d8e25879d38963f2bf42",
+        )
+    },
+    "college-messages": {
+        "edges": _kind(
+            f"{_SNAP}/CollegeMsg.html",
+            "college-messages.txt",
+            "42b894ca71e1963fcfd9682fd9ac5efaeca4ef9a1d472f49891788ef662a5509",
+            "e00ba2415373dee52c00616065bcceaa4750e78de60d1855c76470600f10740f",
+            f"{_SNAP}/CollegeMsg.txt.gz",
+        )
+    },
+    "openflights": {
+        "edges": _kind(
+            _OPENFLIGHTS,
+            "openflights-routes.csv",
+            "c3785ef2e35f039db1eb3af33d9f1b395dda030e8e6755420b185d9ec361e1e0",
+            "bd373706238134f619c624c606dccc74c05c2582a977c489c81de501735f2390",
+            f"{_OPENFLIGHTS_DATA}/routes.dat",
+        ),
+        "airports": _kind(
+            _OPENFLIGHTS,
+            "openflights-airports.csv",
+            "295f73b20b6319d058c1270e797ce0b2b10780d76232b41d0812fddf808baa1e",
+            "9387cdb38df5bd664da823f8ccb69fdd9b33a1888f5b7cca09c34a3cd9ff59f9",
+            f"{_OPENFLIGHTS_DATA}/airports.dat",
+        ),
+    },
+    "oldenburg-roads": {
+        "edges": _kind(
+            "https://users.cs.utah.edu/~lifeifei/SpatialDataset.htm",
+            "oldenburg-roads.txt",
+            "07b978807b162c94b1ff170c8de9a2cd9221f0dd5330c0a7cf3728a622c2dcf6",
+            "b52dbdd9ec7fb1f25287384325765fe5a52300b54b84623f99d68596d994c4e5",
+            "https://users.cs.utah.edu/~lifeifei/research/tpq/OL.cedge",
+        )
+    },
+}
+
 # The official split is published as pickled .pt files without a checksum, which are never opened here. So the
 # arrays re-saved as .npz have to be in a data folder already: there is no address to download them from.
 DDI_PAGE = "https://ogb.stanford.edu/docs/linkprop/#ogbl-ddi"

@@ -10,6 +10,7 @@ import numpy.typing as npt
 from psgnn.distances._lengths import LengthSearch, check_lengths
 from psgnn.errors import InputError, check_integer
 from psgnn.graph._graph import Adjacency, Graph, IntArray, as_graph, to_numpy
+from psgnn.graph._kinds import Arcs
 from psgnn.kernels._bfs import (
     DONE,
     LANES,
@@ -129,6 +130,23 @@ def set_columns(
             "a shortest path is longer than the 32767 hops that int16 holds; shortest_distances and `psgnn distances` "
             "take a cutoff, anchors by distance and models need a graph that is less long"
         )
+    return hops
+
+
+def arc_columns(arcs: Arcs, nodes: IntArray, starts: IntArray) -> Hops:
+    """Hops along arcs from the nearest member of each set to every node, ``[N, L]``; -1 = unreachable."""
+    hops = np.empty((arcs.indptr.size - 1, starts.size - 1), np.int16)
+    deepest = np.iinfo(np.int16).max
+
+    def some(first: int) -> int:
+        lanes = starts[first : min(first + QUEUE_LANES, starts.size - 1) + 1]
+        return int(
+            queue_columns(arcs.indptr, arcs.indices, nodes, lanes, hops, first, -1, deepest, NO_CUTOFF)
+        )
+
+    lanes = range(0, starts.size - 1, QUEUE_LANES)
+    if TOO_DEEP in parallel_map(some, lanes, arcs.indices.size * hops.shape[1]):
+        raise InputError(f"a shortest path is longer than the {deepest} hops that int16 holds")
     return hops
 
 

@@ -42,6 +42,19 @@ class Arcs:
         """Arcs of every node, ``[N]``."""
         return np.diff(self.indptr)
 
+    @cached_property
+    def _codes(self) -> IntArray:
+        nodes = np.arange(self.indptr.size - 1)
+        return np.asarray(np.repeat(nodes, self.degrees) * nodes.size + self.indices)
+
+    def places(self, sources: IntArray, targets: IntArray) -> IntArray:
+        """The places of arcs among the entries, -1 where there is no such arc."""
+        wanted = sources * (self.indptr.size - 1) + targets
+        if not self._codes.size:
+            return np.full(wanted.size, -1)
+        place = np.searchsorted(self._codes, wanted).clip(max=self._codes.size - 1)
+        return np.where(self._codes[place] == wanted, place, -1)
+
 
 @dataclass(frozen=True, eq=False)
 class Kinds:
@@ -89,6 +102,13 @@ class Kinds:
         columns = {name: joined(name) for name in PER_EDGE}
         return cls(edges, int(ptr[-1]), "directed" in kind, sides=sides, **columns)
 
+    @cached_property
+    def names(self) -> tuple[str, ...]:
+        """What the edges and nodes have: ``directed``, ``lengths``, ``sides``, ``strengths``, ``times``; sorted."""
+        parts = {"directed": self.directed or None, "lengths": self.lengths, "sides": self.sides}
+        parts |= {"strengths": self.strengths, "times": self.times}
+        return tuple(name for name, part in parts.items() if part is not None)
+
     def keep(self, which: npt.NDArray[np.bool_] | IntArray) -> Kinds:
         """The same with these edges alone, by a mask or by their places, in that order."""
         kept: dict[str, Any] = {name: getattr(self, name) for name in PER_EDGE}
@@ -124,3 +144,40 @@ class Kinds:
         out = np.zeros(codes.size)
         np.add.at(out, np.searchsorted(codes, sources * self.num_nodes + targets), column[places])
         return out
+
+
+def merged_graph(
+    ends: IntArray,
+    num_nodes: int,
+    *,
+    directed: bool,
+    strengths: npt.ArrayLike | None = None,
+    lengths: npt.ArrayLike | None = None,
+    times: npt.ArrayLike | None = None,
+    **fields: Any,
+) -> Graph:
+    """Build a graph from links ``[2, L]`` that may be there several times; self-loops are dropped.
+
+    The strengths of parallel links add up, the shortest length counts, and the first and last time are kept.
+    """
+    from psgnn.graph._graph import Adjacency, Graph
+
+    keep = ends[0] != ends[1]
+    sources, targets = ends[:, keep] if directed else np.sort(ends[:, keep], axis=0)
+    codes, which = np.unique(sources * num_nodes + targets, return_inverse=True)
+    links = np.stack(np.divmod(codes, num_nodes))
+
+    def merge(values: npt.ArrayLike, by: np.ufunc, start: float) -> Numbers:
+        found = np.full(codes.size, start)
+        by.at(found, which, np.asarray(values, np.float64)[keep])
+        return found
+
+    if strengths is not None:
+        fields["strengths"] = merge(strengths, np.add, 0.0)
+    if lengths is not None:
+        fields["lengths"] = merge(lengths, np.minimum, np.inf)
+    if times is not None:
+        fields["times"] = merge(times, np.minimum, np.inf)
+        fields["last_times"] = merge(times, np.maximum, -np.inf)
+    adjacency = Adjacency.from_edges(links[0], links[1], num_nodes)
+    return Graph(adjacency, arcs=links if directed else None, **fields)

@@ -78,6 +78,10 @@ class ModelConfig(BaseModel):
     features: bool = True
     pair_looks: int = Field(PAIR_LOOKS, ge=2)  # at edges, for the walks and hops (half of it) of a pair
 
+    kinds: list[
+        str
+    ] = []  # what else is known of the links, as `Kinds.names` says it; its statistics are read
+
     # Decoder: what two positions say.
     decoder: str = "dot"
     network: bool = True

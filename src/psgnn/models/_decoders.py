@@ -16,6 +16,7 @@ from psgnn.models._convolutions import pair_dots
 from psgnn.models._interfaces import Decoder
 from psgnn.models._view import pair_statistics_of
 from psgnn.positions._context import SHAPE, context_columns, context_of
+from psgnn.positions._kinds import is_ordered
 from psgnn.positions._measure import FARTHEST_FROM_MEAN, Parts, Positions
 from psgnn.positions._statistics import pair_statistics, statistic_groups, statistic_names
 from psgnn.scoring._scorer import Evidence
@@ -77,8 +78,9 @@ class SetDecoder(PairDecoder):
     .. math:: s(u, v) = w \cdot g + \text{MLP}(g, \ \text{mean}_k \, \phi_k, \ \text{max}_k \, \phi_k), \quad
               \phi_k = \phi(|x_{uk} - x_{vk}|, \ x_{uk} x_{vk}, \ x_{uk} + x_{vk})
 
-    with x_{uk} the channels of node u to anchor k and g the `pair_statistics`, standardised by `calibrate`. Nothing in
-    it depends on the size of the graph, on K or on the order of the anchors.
+    with x_{uk} the channels of node u to anchor k and g the `pair_statistics`, standardised by `calibrate`. Nothing
+    in it depends on the size of the graph, on K or on the order of the anchors. In directed graphs and those with two
+    sides, phi sees :math:`x_{uk} - x_{vk}` too, since there a pair has an order.
 
     Args:
         parts: what is measured.
@@ -106,15 +108,19 @@ class SetDecoder(PairDecoder):
     ) -> None:
         super().__init__()
         self.anchor_dropout = anchor_dropout
+        self.ordered = is_ordered(parts.kinds)
+        views = 3 + self.ordered  # of two rows
         statistics, channels = len(statistic_names(parts)), len(parts.channels)
         self.phi = (
-            nn.Sequential(nn.Linear(3 * channels, hidden), nn.ReLU(), nn.Linear(hidden, hidden), nn.ReLU())
+            nn.Sequential(
+                nn.Linear(views * channels, hidden), nn.ReLU(), nn.Linear(hidden, hidden), nn.ReLU()
+            )
             if network and channels
             else None
         )
         described = parts.roles or (parts.features and in_channels > 0)
         self.traits = TraitEncoder(parts, in_channels, hidden, dropout) if described else None
-        width = statistics + 2 * hidden * (self.phi is not None) + 3 * hidden * (self.traits is not None)
+        width = statistics + 2 * hidden * (self.phi is not None) + views * hidden * (self.traits is not None)
         self.linear = nn.Linear(statistics, members)
         self.mlps = nn.ModuleList(_mlp(width, 2 * hidden, dropout) for _ in range(members))
         self.register_buffer("mean", torch.zeros(statistics))
@@ -126,21 +132,28 @@ class SetDecoder(PairDecoder):
         if self.traits is not None:
             self.traits.calibrate(positions)
 
+    def _views(self, a: torch.Tensor, b: torch.Tensor) -> list[torch.Tensor]:
+        """What is seen of the rows of two nodes: the same in either order, but where the order is part of the pair."""
+        return [(a - b).abs(), a * b, a + b] + [a - b] * self.ordered
+
     def member_scores(self, positions: Positions, pairs: torch.Tensor) -> torch.Tensor:
         """Each member's scores of the pairs, ``[P, M]``."""
+        if self.ordered:
+            pairs = torch.from_numpy(positions.oriented(pairs.cpu().numpy())).to(pairs.device)
         g = _standardised(pair_statistics_of(positions, pairs), self.mean, self.deviation)
         parts = [g]
         if self.phi is not None:
             parts += self._pooled(positions, pairs)
         if self.traits is not None:
             a, b = (self.traits(positions, nodes) for nodes in pairs)
-            parts += [(a - b).abs(), a * b, a + b]
+            parts += self._views(a, b)
         seen = torch.cat(parts, dim=1)
         scores: torch.Tensor = self.linear(g) + torch.cat([mlp(seen) for mlp in self.mlps], dim=1)
         return scores
 
     def evidence(self, positions: Positions, pairs: IntArray) -> Evidence:
         """What the scores of pairs ``[2, P]`` rest on: statistics, channels and traits."""
+        pairs = positions.oriented(pairs) if self.ordered else pairs
         parts, us, vs = positions.parts, *pairs
         channels = np.stack([positions.channels[us], positions.channels[vs]], axis=1)  # [P, 2, K, C]
         traits = np.stack([positions.traits[us], positions.traits[vs]], axis=1)  # [P, 2, F]
@@ -191,7 +204,7 @@ class SetDecoder(PairDecoder):
             parts += [part[places[1]] for part in found]
         if self.traits is not None:
             a, b = self.traits.encode(traits[:, 0]), self.traits.encode(traits[:, 1])
-            parts += [part[places[2]] for part in ((a - b).abs(), a * b, a + b)]
+            parts += [part[places[2]] for part in self._views(a, b)]
         seen = torch.cat(parts, dim=1)
         scores: torch.Tensor = self.linear(g) + torch.cat([mlp(seen) for mlp in self.mlps], dim=1)
         return scores.mean(dim=1)
@@ -234,7 +247,7 @@ class SetDecoder(PairDecoder):
         self, a: torch.Tensor, b: torch.Tensor, counts: torch.Tensor, anchors: torch.Tensor
     ) -> list[torch.Tensor]:
         """Mean and maximum of phi over the anchors at these places, from channels ``[P, K, C]`` of both nodes."""
-        phi = self.phi(torch.cat([(a - b).abs(), a * b, a + b], dim=2))  # type: ignore[misc]
+        phi = self.phi(torch.cat(self._views(a, b), dim=2))  # type: ignore[misc]
         present = (anchors < counts[:, None]).to(a.device)[:, :, None]
         phi = phi * present  # it is not negative, so zero changes no maximum
         return [phi.sum(dim=1) / present.sum(dim=1).clamp_min(1), phi.amax(dim=1)]

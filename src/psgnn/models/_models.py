@@ -163,7 +163,10 @@ def build_model(name: str, task: Task, preset: str = "best", seed: int = 0, **op
         options["anchors"] = [names[0][v] for v in named_anchors(options["anchors"], names)]
     in_channels = features_of(task.graphs).shape[1]
     large = task.union.large
-    model = model_of(make_config(name, task.name, in_channels, preset, seed, large=large, **options))
+    config = make_config(name, task.name, in_channels, preset, seed, large=large, **options)
+    if config.encoder == "channels" and task.union.kinds is not None and "kinds" not in options:
+        config = config.model_copy(update={"kinds": list(task.union.kinds.names)})
+    model = model_of(config)
     model.find_anchors(names)
     if model.config.init == "pretrained":
         shipped = read_weights(f"best-{task.name}").tensors
@@ -252,7 +255,8 @@ def _decoder(config: ModelConfig) -> Decoder:
 
 
 def _parts(config: ModelConfig) -> Parts:
-    return Parts(*(getattr(config, part.name) for part in dataclasses.fields(Parts)))
+    known = {part.name: getattr(config, part.name) for part in dataclasses.fields(Parts)}
+    return Parts(**{**known, "kinds": tuple(config.kinds)})
 
 
 def _feature_channels(config: ModelConfig) -> int:

@@ -15,6 +15,7 @@ import numpy.typing as npt
 
 from psgnn.distances._propagation import Floats
 from psgnn.graph._graph import Adjacency, GraphBatch, IntArray
+from psgnn.graph._links import KnownLinks
 from psgnn.graph._sampling import NonEdges, distinct_integers
 from psgnn.kernels._pairs import look_up, triangles
 from psgnn.positions._measure import Positions, positions_of
@@ -29,6 +30,8 @@ SHAPE = (
 LEAST_HIDDEN, MOST_HIDDEN = 20, 2000
 UNLINKED_A_LINK = 3
 LESSON_LINKS, MOST_LESSONS = 2000, 5
+LEAST_OF_KINDS = 3  # lessons, where there are directions, sides, strengths, lengths or times to learn from
+LAST_SEEN, EARLIER = 0.8, 0.05  # of the links by time: the share seen, and how much less each lesson sees
 REHEARSAL_SEED = 100  # of the links that are hidden for it; lessons have the seeds 0 to 5
 USE = 3  # of weights that do not change, on a graph; it is in the identity of recorded runs
 BINS = 16
@@ -69,7 +72,8 @@ def lessons_of(positions: Positions) -> Iterator[tuple[Positions, IntArray, Floa
     ratios, count = context_of(positions).ratios, number_hidden(positions)
     if ratios is None:
         return
-    for seed in range(1, 1 + min(-(-LESSON_LINKS // count), MOST_LESSONS)):
+    lessons = max(-(-LESSON_LINKS // count), LEAST_OF_KINDS if positions.parts.kinds else 1)
+    for seed in range(1, 1 + min(lessons, MOST_LESSONS)):
         seen, links, unlinked = hide_links(positions, seed)
         seen.view.context = seen, Context(graph_shapes(seen), ratios)
         labels = np.repeat(np.array([1, 0], np.float32), [links.shape[1], unlinked.shape[1]])
@@ -132,7 +136,7 @@ def _assortativity(adjacency: Adjacency) -> float:
 
 def number_hidden(positions: Positions) -> int:
     """How many links are hidden together: a tenth, at most `MOST_HIDDEN`; none if that is less than `LEAST_HIDDEN`."""
-    count = min(positions.view.union.adjacency.num_edges // 10, MOST_HIDDEN)
+    count = min(number_of_links(positions.view.union) // 10, MOST_HIDDEN)
     return count if count >= LEAST_HIDDEN else 0
 
 
@@ -159,11 +163,40 @@ def _hidden(
 ) -> tuple[GraphBatch, IntArray, IntArray, dict[Any, Any] | None]:
     """The graphs without so many links, these links, pairs that are none, and what views of these graphs share."""
     union, rng = view.union, np.random.default_rng(seed)
+    shared: dict[Any, Any] | None = None if view.shared is None else {}
+    if union.kinds is not None:
+        known = KnownLinks(union)
+        rest, links = (
+            _later_links(known, count, seed) if known.times is not None else _others(known, count, rng)
+        )
+        pairs = NonEdges(known.space, known.pairs)
+        free = int(pairs.sizes.sum())
+        drawn = distinct_integers(free, min(UNLINKED_A_LINK * links.shape[1], free), rng)
+        return rest, links, pairs.unrank(np.sort(drawn)), shared
     edges, hidden = union.adjacency.edges(), _some_links(union, count, rng)
     pool = NonEdges(union.ptr, edges)
     total = int(pool.sizes.sum())
     unlinked = pool.unrank(np.sort(distinct_integers(total, min(UNLINKED_A_LINK * count, total), rng)))
-    return _without(union, hidden), edges[:, hidden], unlinked, None if view.shared is None else {}
+    return _without(union, hidden), edges[:, hidden], unlinked, shared
+
+
+def _later_links(known: KnownLinks, count: int, seed: int) -> tuple[GraphBatch, IntArray]:
+    """The graphs as they were some time ago, and so many of the links that came next."""
+    shown, asked, until = known.window(known.pairs, LAST_SEEN - EARLIER * (seed % (1 + MOST_LESSONS)))
+    some = np.random.default_rng(seed).permutation(asked.shape[1])[:count]
+    return known.visible(shown, until), asked[:, np.sort(some)]
+
+
+def _others(known: KnownLinks, count: int, rng: np.random.Generator) -> tuple[GraphBatch, IntArray]:
+    """The graphs without so many random links, and these links."""
+    hidden = np.zeros(known.pairs.shape[1], np.bool_)
+    hidden[distinct_integers(hidden.size, count, rng)] = True
+    return known.visible(known.pairs[:, ~hidden]), known.pairs[:, hidden]
+
+
+def number_of_links(union: GraphBatch) -> int:
+    """Links that are pairs that can be asked about."""
+    return union.adjacency.num_edges if union.kinds is None else KnownLinks(union).pairs.shape[1]
 
 
 def _some_links(union: GraphBatch, count: int, rng: np.random.Generator) -> npt.NDArray[np.bool_]:
@@ -180,14 +213,19 @@ def _without(union: GraphBatch, hidden: npt.NDArray[np.bool_]) -> GraphBatch:
 
 
 def without_links(union: GraphBatch, count: int, seed: int) -> tuple[GraphBatch, IntArray]:
-    """The graphs without so many random links, and these links ``[2, count]``."""
+    """The graphs without so many random links, or without the newest where there are times, and these links."""
+    if union.kinds is not None:
+        known = KnownLinks(union)
+        if known.times is None:
+            return _others(known, count, np.random.default_rng(seed))
+        return _later_links(known, count, 0)
     hidden = _some_links(union, count, np.random.default_rng(seed))
     return _without(union, hidden), union.adjacency.edges()[:, hidden]
 
 
 def rehearsal_links(union: GraphBatch) -> tuple[GraphBatch, IntArray] | None:
     """The graphs without a twentieth of their links (`MOST_HIDDEN` at most), and these links; None if they are few."""
-    known = union.adjacency.num_edges
+    known = number_of_links(union)
     if known < 10 * LEAST_HIDDEN:
         return None
     return without_links(union, min(max(known // 20, LEAST_HIDDEN), MOST_HIDDEN), REHEARSAL_SEED)

@@ -163,7 +163,7 @@ class PositionEmbedding(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     def _measure(self, data: Graph, anchors: IntArray) -> tuple[Floats, Floats]:
         """Channels ``[N, K, C]`` in their own units, and the heated, normalised rows ``[N, r]`` of the basis."""
         union = GraphBatch.of_adjacencies([data.adjacency])
-        wanted = {part: part in self.parts for part in CHANNELS}
+        wanted: dict[str, Any] = {part: part in self.parts for part in CHANNELS}
         _, channels = measure_channels(View(union), anchors[None], Parts(**wanted))
         if "spectral" not in self.parts:
             return channels, np.zeros((union.num_nodes, 0), np.float32)

@@ -14,6 +14,7 @@ from psgnn.distances._oracle import DistanceOracle
 from psgnn.distances._propagation import Floats, spread, walk_columns
 from psgnn.graph._graph import GraphBatch, IntArray
 from psgnn.memory import empty_columns, keep_columns
+from psgnn.positions._kinds import KindMeasures
 from psgnn.positions._roles import roles_of
 from psgnn.positions._spectral import anchor_basis
 from psgnn.positions._view import View
@@ -44,6 +45,7 @@ class Parts:
     local: bool = True
     features: bool = True
     pair_looks: int = PAIR_LOOKS
+    kinds: tuple[str, ...] = ()  # what the graphs have beyond plain edges, as `Kinds.names` says it
 
     @property
     def channels(self) -> list[str]:
@@ -79,6 +81,15 @@ class Positions:
     def farthest(self) -> npt.NDArray[np.int16]:
         """The most hops from a node to an anchor of its graph, ``[G]``."""
         return np.asarray(np.maximum.reduceat(self.hops.max(axis=1), self.view.union.ptr[:-1]))
+
+    @cached_property
+    def kind_measures(self) -> KindMeasures:
+        """What directions, sides, strengths, lengths and times say of the nodes."""
+        return KindMeasures(self.view.union, self.nodes, self.parts.kinds)
+
+    def oriented(self, pairs: IntArray) -> IntArray:
+        """Pairs ``[2, P]`` with the node of side 0 first, where there are sides and no directions."""
+        return pairs if not self.parts.kinds else np.stack(self.kind_measures.oriented(*pairs))
 
     @cached_property
     def traits(self) -> Floats:

@@ -10,6 +10,7 @@ from psgnn.graph._graph import IntArray
 from psgnn.kernels._compile import parallel_rows
 from psgnn.kernels._pairs import local_walks, pair_hops
 from psgnn.kernels._profiles import CHANNEL_STATISTICS, HOP_STATISTICS, channel_profiles, hop_profiles
+from psgnn.positions._kinds import kind_columns, kind_statistics
 from psgnn.positions._measure import Parts, Positions
 from psgnn.positions._roles import ROLES
 
@@ -42,6 +43,12 @@ _HOP_COLUMNS = 5  # of them, the last
 
 def statistic_names(parts: Parts) -> list[str]:
     """The columns of `pair_statistics`."""
+    names = _plain_names(parts)
+    return names + [name for _, name in kind_columns(parts.kinds, roles=parts.roles)]
+
+
+def _plain_names(parts: Parts) -> list[str]:
+    """Those that any graph has."""
     names = list(_HOPS) * parts.hops
     names += [f"{channel}: {what}" for channel in parts.channels[2 * parts.hops :] for what in _CHANNEL]
     if parts.spectral:
@@ -53,7 +60,7 @@ def statistic_names(parts: Parts) -> list[str]:
 
 
 def statistic_groups(parts: Parts) -> list[str]:
-    """The kind of evidence that each column of `pair_statistics` is: hops, walks, spectral, roles or local."""
+    """The kind of evidence that each column of `pair_statistics` is: hops, walks, spectral, roles, local, or a kind."""
     sizes = {
         "hops": len(_HOPS) * parts.hops,
         "walks": len(_CHANNEL) * (len(parts.channels) - 2 * parts.hops),
@@ -61,7 +68,8 @@ def statistic_groups(parts: Parts) -> list[str]:
         "roles": 3 * len(ROLES) * parts.roles,
         "local": len(_LOCAL) * parts.local,
     }
-    return [group for group, size in sizes.items() for _ in range(size)]
+    found = [group for group, size in sizes.items() for _ in range(size)]
+    return found + [group for group, _ in kind_columns(parts.kinds, roles=parts.roles)]
 
 
 def pair_statistics(positions: Positions, pairs: IntArray) -> Floats:
@@ -71,7 +79,8 @@ def pair_statistics(positions: Positions, pairs: IntArray) -> Floats:
     found, they are estimated from the hops to the anchors.
     """
     parts = positions.parts
-    out = np.empty((pairs.shape[1], len(statistic_names(parts))), np.float32)
+    whole = np.empty((pairs.shape[1], len(statistic_names(parts))), np.float32)
+    out = whole[:, : len(_plain_names(parts))]
     split = out.shape[1] - (3 * len(ROLES) * parts.roles + len(_LOCAL) * parts.local)
     recent = positions.view.alike("statistics", list[tuple[IntArray, Floats, Doubles]])
     known = next((kept for kept in recent if kept[0] is pairs), None)
@@ -86,6 +95,8 @@ def pair_statistics(positions: Positions, pairs: IntArray) -> Floats:
         _fill(positions, us, vs, out[first:last, :split])
         if known is None:
             _fill_without_anchors(positions, us, vs, hops[first:last], out[first:last, split:])
+        if parts.kinds:
+            kind_statistics(positions, us, vs, whole[first:last, out.shape[1] :])
 
     steps = out.shape[0] * 20.0 * (1 + positions.channels[0].size)
     parallel_rows(piece, out.shape[0], steps, parts=pieces)
@@ -95,7 +106,7 @@ def pair_statistics(positions: Positions, pairs: IntArray) -> Floats:
     if unknown.size:
         us, vs = pairs[:, unknown]
         out[unknown, -_HOP_COLUMNS:] = _of_hops(_estimated_hops(positions, us, vs, hops[unknown])).T
-    return out
+    return whole
 
 
 def _fill(positions: Positions, us: IntArray, vs: IntArray, out: Floats) -> None:

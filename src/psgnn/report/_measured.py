@@ -14,6 +14,7 @@ from psgnn.graph._graph import IntArray
 from psgnn.models._config import ModelConfig
 from psgnn.report._names import shown_name
 from psgnn.scoring import HEURISTICS, Calibration, score_pairs, top_links
+from psgnn.scoring._kind_rules import kind_rules
 from psgnn.tasks._metrics import evaluate
 from psgnn.training._heldout import HeldOut, part_of
 from psgnn.training._run import Run
@@ -92,8 +93,9 @@ def compare_rules(run: Run, held_out: HeldOut | None, *, show_progress: bool = F
         scores = judged.score_embedded(judged.embed(nodes), places.reshape(2, -1))
         alone = evaluate(test, scores, SHOWN_METRICS)
         rows.append({"name": "this run, embeddings alone", "kind": "model", **alone})
+    kinds = () if run.view.union.kinds is None else run.view.union.kinds.names
     # Without rules of other packages: a report does not depend on what else is installed.
-    for rule in progress(list(HEURISTICS.builtin), "scoring by rules", show=show_progress):
+    for rule in progress([*HEURISTICS.builtin, *kind_rules(kinds)], "scoring by rules", show=show_progress):
         by_rule = score_pairs(rule, run.view.union, test.pairs, seed)
         rows.append({"name": rule, "kind": "rule", **evaluate(test, by_rule, SHOWN_METRICS)})
     rows.sort(key=lambda row: -row["auc"])

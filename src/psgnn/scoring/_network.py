@@ -17,6 +17,7 @@ from psgnn.positions._statistics import pair_statistics, statistic_names
 
 # Of the correction in context: how many pairs it takes for a column of the statistics to count.
 RIDGE = 3000.0
+RIDGE_OF_KINDS, STEPS_OF_KINDS = 1000.0, 3  # where it reads statistics that the network has not learned from
 NUMBERS_AN_ANCHOR, ROLE_NUMBERS = 8, 16
 
 Tensors = Mapping[str, Floats]
@@ -78,7 +79,9 @@ class Network:
 class Seat:
     """A network on a graph, seen from one set of anchors, with what the graph's own links say beyond it.
 
-    ``correction [2 + 2 S]`` weighs a constant, the score, the statistics and their ratios; None corrects nothing.
+    ``correction [2 + 2 S]`` weighs a constant, the score, the statistics and their ratios; None corrects nothing. Of
+    graphs with directions, sides, strengths, lengths or times, the network reads the statistics that any graph has, and
+    the correction all of them.
     """
 
     network: Network
@@ -99,20 +102,28 @@ class Seat:
         columns, labels = [], []
         for positions, pairs, truth in lessons:
             statistics, context = self._seen(positions, pairs)
-            scores = self.network.scores(statistics, context)
+            scores = self._plain_scores(statistics, context)
             columns.append(self._columns(statistics, context, scores).astype(np.float64))
             labels.append(truth.astype(np.float64))
         if not columns:
             return None
-        return newton_step(np.concatenate(columns), np.concatenate(labels)).astype(np.float32)
+        fresh = STEPS_OF_KINDS if self.positions.parts.kinds else 0
+        return newton_step(np.concatenate(columns), np.concatenate(labels), fresh=fresh).astype(np.float32)
 
     def score_statistics(self, statistics: Floats, pairs: IntArray) -> Floats:
         """Score pairs by statistics ``[P, S]`` that need not be their own: what explanations ask."""
         context = context_columns(self.positions, pairs, statistics, strict=self.strict)
-        scores = self.network.scores(statistics, context)
+        scores = self._plain_scores(statistics, context)
         if self.correction is None:
             return scores
         return scores + self._columns(statistics, context, scores) @ self.correction
+
+    def _plain_scores(self, statistics: Floats, context: Floats) -> Floats:
+        """The network's scores, of the statistics that any graph has."""
+        plain, more = self.network.tensors["decoder.mean"].size, statistics.shape[1]
+        if more > plain:
+            context = np.delete(context, np.s_[1 + plain : 1 + more], axis=1)
+        return self.network.scores(statistics[:, :plain], context)
 
     def _seen(self, positions: Positions, pairs: IntArray) -> tuple[Floats, Floats]:
         """The `pair_statistics` and the `context_columns` of pairs."""
@@ -122,24 +133,34 @@ class Seat:
     def _columns(self, statistics: Floats, context: Floats, scores: Floats) -> Floats:
         """What the correction weighs, ``[P, 2 + 2 S]``."""
         ones = np.ones((scores.size, 1), np.float32)
-        g, ratios = self.network.standardised(statistics), context[:, 1 : -len(SHAPE)]
-        return np.concatenate([ones, scores[:, None], g, ratios], axis=1)
+        plain = self.network.tensors["decoder.mean"].size
+        g, ratios = self.network.standardised(statistics[:, :plain]), context[:, 1 : -len(SHAPE)]
+        return np.concatenate([ones, scores[:, None], g, ratios, statistics[:, plain:]], axis=1)
 
 
-def newton_step(columns: np.ndarray, labels: np.ndarray) -> np.ndarray:
-    """The change of the weights ``[W]`` of columns ``[P, W]``: a constant, the logits so far, further ones."""
+def newton_step(columns: np.ndarray, labels: np.ndarray, *, fresh: int = 0) -> np.ndarray:
+    """The change of the weights ``[W]`` of columns ``[P, W]``: a constant, the logits so far, further ones.
+
+    With `fresh`, that many steps of a regression that begins with nothing, and for which the logits are a column as any
+    other: where they can be far off.
+    """
     mean, deviation = columns.mean(axis=0), columns.std(axis=0, ddof=1) + 1e-6
-    mean[:2], deviation[:2] = 0, 1
+    known = 1 if fresh else 2
+    mean[:known], deviation[:known] = 0, 1
     x = (columns - mean) / deviation
     links = labels.sum()
     others = max(labels.size - links, 1)  # a complete graph has none
     weight = np.where(labels > 0, 0.5 / links, 0.5 / others) * labels.size
-    chance = 1 / (1 + np.exp(-columns[:, 1]))
-    penalty = np.full(mean.size, RIDGE)
+    penalty = np.full(mean.size, RIDGE_OF_KINDS if fresh else RIDGE)
     penalty[0] = 1e-6
-    curvature = (x * (weight * chance * (1 - chance))[:, None]).T @ x + np.diag(penalty)
-    step: np.ndarray = np.linalg.solve(curvature, x.T @ (weight * (labels - chance))) / deviation
+    step: np.ndarray = np.zeros(mean.size)
+    for _ in range(max(fresh, 1)):
+        chance = 1 / (1 + np.exp(-(x @ step if fresh else columns[:, 1])))
+        curvature = (x * (weight * chance * (1 - chance))[:, None]).T @ x + np.diag(penalty)
+        step += np.linalg.solve(curvature, x.T @ (weight * (labels - chance)) - penalty * step)
+    step /= deviation
     step[0] -= (step * mean).sum()
+    step[1] -= fresh > 0  # the correction is added to the logits
     return step
 
 
@@ -182,8 +203,9 @@ def expected_shapes(parts: Parts, hidden: int, members: int) -> dict[str, tuple[
 def network_of(tensors: Tensors, config: Mapping[str, Any]) -> Network:
     """The network of these settings; raises ValueError where the tensors are not of its shapes."""
     looks = int(config.get("pair_looks", PAIR_LOOKS))
-    kinds = (name for name in Parts.__dataclass_fields__ if name != "pair_looks")
-    parts = Parts(**{name: bool(config[name]) for name in kinds}, pair_looks=looks)
+    kinds = (name for name in Parts.__dataclass_fields__ if name not in ("pair_looks", "kinds"))
+    wanted: dict[str, Any] = {name: bool(config[name]) for name in kinds}
+    parts = Parts(**wanted, pair_looks=looks)
     members = int(config["members"])
     found = {name: tensor.shape for name, tensor in tensors.items()}
     expected = expected_shapes(parts, int(config["hidden"]), members)

@@ -99,7 +99,8 @@ class Pretrained:
         count = "log^2" if config["anchors"] == "log2" else config["anchors"]  # as older weights spell it
         by_rule = (config["picker"], count, config["seed"] + place)
         nodes = batch_anchors(view.union, *by_rule) if own is None else own[None]
-        positions = positions_of(view, nodes, self.network.parts)
+        kinds = () if view.union.kinds is None or strict else view.union.kinds.names
+        positions = positions_of(view, nodes, replace(self.network.parts, kinds=kinds))
         if place == 0:
             self._warn_of_unusual(context_of(positions).shape)
         seat = Seat(self.network, positions, strict)
@@ -198,7 +199,7 @@ class PretrainedScorer(Questions):
     def evidence(self, pairs: IntArray) -> Evidence:
         """What the scores of pairs ``[2, P]`` rest on, by kind."""
         known = [pair_statistics(seat.positions, pairs) for seat in self.seats]
-        groups = np.array(statistic_groups(self.weights.network.parts))
+        groups = np.array(statistic_groups(self.seats[0].positions.parts))
 
         def score(mixed: Sequence[Floats], rows: Sequence[IntArray]) -> Floats:
             found = [

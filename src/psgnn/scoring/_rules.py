@@ -19,6 +19,7 @@ from psgnn.errors import InputError, unknown_name
 from psgnn.graph import Adjacency, GraphBatch, IntArray
 from psgnn.kernels._pairs import pushed_pagerank, shared_neighbours
 from psgnn.registry import Registry, call_plugin
+from psgnn.scoring._kind_rules import KIND_RULES
 
 Scores = npt.NDArray[np.float64]
 PairScore = Callable[[GraphBatch, IntArray, int], Scores]
@@ -175,6 +176,14 @@ HEURISTICS: Registry[PairScore] = Registry("pair rule", "psgnn.pair_rules", _BUI
 
 def score_pairs(name: str, union: GraphBatch, pairs: npt.ArrayLike, seed: int = 0) -> Scores:
     """Scores ``[P]`` of the pairs ``[2, P]`` (ids in the union) under a rule, on the visible graph alone."""
+    if name in KIND_RULES:
+        kind = () if union.kinds is None else union.kinds.names
+        if not KIND_RULES[name].fits(kind):
+            needs = " or ".join(KIND_RULES[name].needs)
+            raise InputError(
+                f"the rule {name} needs a graph with {needs}, found {', '.join(kind) or 'a plain one'}"
+            )
+        return KIND_RULES[name](union, np.ascontiguousarray(pairs, dtype=np.int64))
     if name not in HEURISTICS:
-        raise unknown_name("training-free rule", name, HEURISTICS)
+        raise unknown_name("training-free rule", name, [*HEURISTICS, *KIND_RULES])
     return HEURISTICS[name](union, np.ascontiguousarray(pairs, dtype=np.int64), seed)

@@ -14,6 +14,7 @@ import numpy.typing as npt
 from psgnn.errors import InputError, check_integer, unknown_name
 from psgnn.graph._graph import Graph, GraphBatch, IntArray
 from psgnn.graph._kinds import Numbers
+from psgnn.graph._links import KnownLinks
 from psgnn.graph._pair_space import PairSpace, Unordered
 from psgnn.graph._sampling import ListedPairs, NonEdges, Pool, running_total
 from psgnn.tasks._base import (
@@ -26,7 +27,7 @@ from psgnn.tasks._base import (
     checked_graphs,
     divide,
 )
-from psgnn.tasks._links import KnownLinks, countable, given_pairs
+from psgnn.tasks._links import countable, given_pairs
 from psgnn.tasks._negatives import RELEASED, hard_negatives, released_pools
 
 if TYPE_CHECKING:
@@ -266,10 +267,17 @@ class LinkPrediction(Task):
         A model that is asked for an edge it can see learns that linked nodes are one hop apart, and
         at test time no pair is. So the positives of a training step are hidden from its graph. The
         folds share out every graph's edges evenly; on a small graph some get none.
+
+        Where the split is by time, a fold hides what came after a moment, as the test does, and asks for what came
+        next. The moments lie between 40 % and 80 % of the training edges, fold 0 has the last one.
         """
         if f not in range(self.folds):
             raise InputError(f"there is no fold {f!r}; the task has folds 0..{self.folds - 1}")
-        edges, hidden = self._train_edges, self._fold_of == f
+        edges = self._train_edges
+        if self.split == "time":
+            shown, asked, until = self._links.window(edges, 0.8 - 0.4 * f / self.folds)
+            return Fold(asked, lambda: self._links.visible(shown, until))
+        hidden = self._fold_of == f
         return Fold(edges[:, hidden], lambda: self._links.visible(edges[:, ~hidden], self._until))
 
     @cached_property

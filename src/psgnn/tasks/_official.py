@@ -10,10 +10,11 @@ import numpy.typing as npt
 
 from psgnn.errors import InputError, check_integer
 from psgnn.graph._graph import OFFICIAL_SPLIT, Graph, GraphBatch
+from psgnn.graph._links import KnownLinks
 from psgnn.graph._sampling import NonEdges, distinct_integers
 from psgnn.tasks._base import NEGATIVES, Task, checked_graphs
 from psgnn.tasks._link import LinkPrediction
-from psgnn.tasks._links import KnownLinks, given_pairs
+from psgnn.tasks._links import given_pairs
 
 
 def link_task(graphs: Graph | Sequence[Graph], seed: int = 0, **options: Any) -> LinkPrediction:

@@ -21,7 +21,9 @@ import numpy as np
 from psgnn.console import Bar
 from psgnn.errors import InputError, MissingExtraError, unknown_name
 from psgnn.models._presets import ABLATIONS, MODELS, PRESETS
+from psgnn.registry import ExtendedNames
 from psgnn.scoring import HEURISTICS, pretrained, score_pairs
+from psgnn.scoring._kind_rules import KIND_RULES, kind_rules
 from psgnn.scoring._weights import WEIGHTS
 from psgnn.tasks import LinkPrediction, PairClassification, Task, link_task
 from psgnn.tasks._metrics import evaluate
@@ -40,7 +42,7 @@ TASKS: dict[str, type[LinkPrediction] | type[PairClassification]] = {
 REGISTRIES: dict[str, Iterable[str]] = {
     "model": MODELS,
     "pretrained": WEIGHTS,
-    "rule": HEURISTICS,
+    "rule": ExtendedNames(tuple(KIND_RULES), HEURISTICS),
     "peer": PEERS,
     "oracle": ("ceiling",),
 }
@@ -246,7 +248,9 @@ def compare(
     else:
         methods = [name if isinstance(name, Method) else _method(name, preset) for name in models]
         methods += [Method(name, "peer") for name in peers]
-        methods += [Method(name, "rule") for name in (HEURISTICS.usable() if rules is None else rules)]
+        if rules is None:
+            rules = [*HEURISTICS.usable(), *kind_rules(graphs[0].kind if graphs else ())]
+        methods += [Method(name, "rule") for name in rules]
     if find_spec("torch") is None and any(method.kind == "model" for method in methods):
         raise MissingExtraError("torch", "train", "a comparison with models (all but --models none)")
     # What is quick comes first: a peer that is not installed is found out before hours of training.
