@@ -113,8 +113,7 @@ def check_counts(name: str, graphs: list[Graph]) -> None:
         ("communities", {"size": 1}, "must be a whole number >= 2, found 1"),
         ("communities", {"size": 10**5}, "at most 100000000 are built"),
         ("protein", {"attributes": 1}, "must be True or False, found 1"),
-        ("family", {"family": "gird"}, "did you mean 'grid'?"),
-        ("family", {"seed": -1}, "must be a whole number >= 0, found -1"),
+        ("erdos-renyi", {"seed": -1}, "must be a whole number >= 0, found -1"),
         (
             "bio-modules",
             {"seed": 1},

@@ -25,13 +25,12 @@ from psgnn.datasets import load_dataset
 from psgnn.errors import InputError
 from psgnn.graph._graph import Adjacency
 from psgnn.models import build_model
-from psgnn.report._layout import caveman_layout, lattice_layout
 from psgnn.report.plot import ANCHOR_COLOUR, ORANGE, SKY, plot_anchors
 from psgnn.report.plot._runs import plot_curves
 from psgnn.training import fit
 from psgnn.training._compare import make_task
 from psgnn_lab import commands, figure_specs, figures
-from psgnn_lab.drawing import plot_coverage
+from psgnn_lab.drawing import caveman_layout, lattice_layout, plot_coverage
 from psgnn_lab.manifest import Manifest, load_manifest, manifest_names
 from psgnn_lab.plan import Run, plan
 from psgnn_lab.records import find_record, record_path, write_record

@@ -18,9 +18,6 @@ from safetensors.numpy import load, save
 import psgnn
 from conftest import Command, adjacency_of, data_of
 from psgnn.anchors._rules import batch_anchors
-from psgnn.datasets._catalog import FAMILY_NAMES
-from psgnn.datasets._generators import DENSE, LARGEST, MOST_EDGES
-from psgnn.datasets._synthetic import FAMILIES, GROUPED, HUGEST, LEAST_EDGES, draw, draw_grouped
 from psgnn.distances._propagation import Floats
 from psgnn.errors import InputError
 from psgnn.graph._graph import GraphBatch, IntArray
@@ -47,8 +44,11 @@ from psgnn.tasks import LinkPrediction
 from psgnn.tasks._metrics import roc_auc
 from psgnn.training import fit
 from psgnn.training._compare import Method, measure
+from psgnn_lab import FAMILY_NAMES
 from psgnn_lab.pretraining import corpus
 from psgnn_lab.pretraining import pretrain as pretraining
+from psgnn_lab.pretraining.families import FAMILIES, GROUPED, HUGEST, LEAST_EDGES, draw, draw_grouped
+from psgnn_lab.pretraining.generators import DENSE, LARGEST, MOST_EDGES
 from psgnn_lab.pretraining.pretrain import pretrain
 from psgnn_lab.pretraining.store import LessonStore
 

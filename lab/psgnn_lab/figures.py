@@ -117,7 +117,7 @@ def _load(manifest: Manifest, dataset: str, options: Mapping[str, Any]) -> list[
 
 def _places(dataset: str, options: Mapping[str, Any]) -> Places | None:
     """Where the nodes of a dataset belong, if that is known."""
-    from psgnn.report._layout import caveman_layout, lattice_layout
+    from psgnn_lab.drawing import caveman_layout, lattice_layout
 
     found = find_dataset(dataset)
     layouts: dict[str, Callable[..., Places]] = {"communities": caveman_layout, "grid": lattice_layout}

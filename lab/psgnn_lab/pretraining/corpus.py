@@ -8,7 +8,6 @@ import numpy as np
 import torch
 
 from psgnn.console import progress
-from psgnn.datasets._synthetic import FAMILIES, GROUPED, draw, draw_grouped
 from psgnn.errors import InputError, unknown_name
 from psgnn.graph._graph import Adjacency, GraphBatch, IntArray
 from psgnn.graph._sampling import NonEdges, distinct_integers
@@ -16,6 +15,7 @@ from psgnn.models._anchor_sets import AnchorSet, channels_of
 from psgnn.models._models import PositionModel
 from psgnn.models._view import TensorView, pair_statistics_of
 from psgnn.positions._context import context_columns, context_of
+from psgnn_lab.pretraining.families import FAMILIES, GROUPED, draw, draw_grouped
 from psgnn_lab.pretraining.lesson import Lesson
 from psgnn_lab.pretraining.store import LessonStore
 

@@ -8,6 +8,7 @@
 
 from __future__ import annotations
 
+import importlib
 import math
 from typing import TYPE_CHECKING, Any
 
@@ -41,43 +42,10 @@ def load_dataset(name: str, root: Root = None, **options: Any) -> list[Graph]:
     row = find_dataset(name)
     settings = row.settings(options)
     data_folders(root)  # complains about a root that is no folder, even where no file is needed
-    if row.name == "communities":
-        from psgnn.datasets._synthetic import communities
-
-        return communities(**settings)
-    if row.name == "grid":
-        from psgnn.datasets._synthetic import grid
-
-        return grid(**settings)
-    if row.name == "erdos-renyi":
-        from psgnn.datasets._synthetic import erdos_renyi
-
-        return erdos_renyi(**settings)
-    if row.name == "family":
-        from psgnn.datasets._synthetic import family_graph
-
-        return family_graph(**settings)
-    if row.name == "bio-modules":
-        from psgnn.datasets._synthetic import bio_modules
-
-        return bio_modules(**settings)
-    if row.name in ("cora", "citeseer", "pubmed"):
-        from psgnn.datasets._planetoid import planetoid
-
-        return planetoid(row.name, root)
-    from psgnn.datasets import _kinds as kinds
-    from psgnn.datasets import _real as real
-
-    if row.name in kinds.LOADERS:
-        return kinds.LOADERS[row.name](row, root)
-
-    if row.name == "email":
-        return real.email(root)
-    if row.name == "protein":
-        return real.protein(**settings, root=root)
-    if row.name == "ogbl-ddi":
-        return real.ogbl_ddi(row, root)
-    return real.seal(row, root) if row.name.startswith("seal/") else real.scale(row, root)
+    module, function = row.build.split(":")
+    build = getattr(importlib.import_module(module), function)
+    graphs: list[Graph] = build(row, root, **settings) if row.files else build(**settings)
+    return graphs
 
 
 def list_datasets(root: Root = None) -> list[dict[str, Any]]:

@@ -60,6 +60,9 @@ class Dataset:
     files: Mapping[str, DataFile] = field(default_factory=dict)
     extras: Mapping[str, DataFile] = field(default_factory=dict)
     options: Mapping[str, Option] = field(default_factory=dict)
+    build: str = (
+        ""  # ``module:function``, which gets the row and the root if there are files, then the options
+    )
 
     @property
     def kind(self) -> str:
@@ -91,22 +94,21 @@ def _planetoid(name: str, nodes: int, edges: int, features: int, classes: int) -
         source=files.PLANETOID_PAGE,
         files=files.PLANETOID[name],
         extras={"features": files.PUBMED_FEATURES} if name == "pubmed" else {},
+        build="psgnn.datasets._planetoid:planetoid",
     )
 
 
 def _single(name: str, nodes: int, edges: int, file: DataFile) -> Dataset:
-    return Dataset(name, graphs=1, nodes=nodes, edges=edges, source=file.page, files={"edges": file})
+    """A graph of the collections ``seal`` and ``scale``."""
+    build = f"psgnn.datasets._real:{name.partition('/')[0]}"
+    return Dataset(name, 1, nodes, edges, source=file.page, files={"edges": file}, build=build)
 
 
-# Of random graphs, in psgnn.datasets._synthetic.
-FAMILY_NAMES = (
-    "grid", "caveman", "small-world", "preferential", "blocks", "geometric", "tree", "road", "bipartite", "copying",
-    "similarity", "core", "random", "meetings", "overlay",
-)  # fmt: skip
 _BUILT_IN = "MIT (built by psgnn)"
 _ROWS = (
     Dataset(
         "communities",
+        build="psgnn.datasets._synthetic:communities",
         graphs=1,
         nodes=400,
         edges=3800,
@@ -116,6 +118,7 @@ _ROWS = (
     ),
     Dataset(
         "grid",
+        build="psgnn.datasets._synthetic:grid",
         graphs=1,
         nodes=400,
         edges=760,
@@ -124,6 +127,7 @@ _ROWS = (
     ),
     Dataset(
         "erdos-renyi",
+        build="psgnn.datasets._synthetic:erdos_renyi",
         graphs=1,
         nodes=500,
         edges=2000,
@@ -131,15 +135,8 @@ _ROWS = (
         options={"nodes": Option(500, minimum=2), "degree": Option(8), "seed": Option(0, minimum=0)},
     ),
     Dataset(
-        "family",
-        graphs=1,
-        nodes=360,
-        edges=404,
-        licence=_BUILT_IN,
-        options={"family": Option("road", choices=FAMILY_NAMES), "seed": Option(0, minimum=0)},
-    ),
-    Dataset(
         "bio-modules",
+        build="psgnn.datasets._synthetic:bio_modules",
         graphs=40,
         nodes=400,
         edges=753,
@@ -152,9 +149,19 @@ _ROWS = (
     _planetoid("cora", 2708, 5278, 1433, 7),
     _planetoid("citeseer", 3327, 4552, 3703, 6),
     _planetoid("pubmed", 19717, 44324, 500, 3),
-    Dataset("email", graphs=7, nodes=920, edges=7201, classes=41, source=files.EMAIL_PAGE, files=files.EMAIL),
+    Dataset(
+        "email",
+        build="psgnn.datasets._real:email",
+        graphs=7,
+        nodes=920,
+        edges=7201,
+        classes=41,
+        source=files.EMAIL_PAGE,
+        files=files.EMAIL,
+    ),
     Dataset(
         "protein",
+        build="psgnn.datasets._real:protein",
         graphs=1113,
         nodes=43471,
         edges=81044,
@@ -198,6 +205,7 @@ _ROWS = (
             licence=licence,
             source=files.KINDS[name]["edges"].page,
             files=files.KINDS[name],
+            build=f"psgnn.datasets._kinds:{name.replace('-', '_')}",
         )
         for name, nodes, edges, licence in (
             ("movielens-100k", 2625, 100000, "research use, no redistribution"),
@@ -209,6 +217,7 @@ _ROWS = (
     ),
     Dataset(
         "ogbl-ddi",
+        build="psgnn.datasets._real:ogbl_ddi",
         graphs=1,
         nodes=4267,
         edges=1067911,
@@ -218,12 +227,12 @@ _ROWS = (
         extras={"names": files.DDI_NAMES},
     ),
 )
-CATALOG: Mapping[str, Dataset] = {row.name: row for row in _ROWS}
+CATALOG: dict[str, Dataset] = {row.name: row for row in _ROWS}
 
 
 def find_dataset(name: str) -> Dataset:
     """The row of that name, in any case; or an :class:`InputError` with the nearest name."""
-    by_name = {row.name.lower(): row for row in _ROWS}
+    by_name = {row.name.lower(): row for row in CATALOG.values()}
     row = by_name.get(str(name).lower())
     if row is None:
         raise unknown_name("dataset", str(name), CATALOG)

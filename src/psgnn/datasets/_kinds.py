@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Callable
 
 import numpy as np
 import numpy.typing as npt
@@ -20,7 +19,7 @@ Numbers = npt.NDArray[np.float64]
 EARTH_RADIUS = 6371.0088  # km, the mean
 
 
-def movielens(row: Dataset, root: Root = None) -> list[Graph]:
+def movielens_100k(row: Dataset, root: Root = None) -> list[Graph]:
     """Who rated which film, and when; the stars are left out. Users are side 0, films side 1."""
     users, films, _, times = numbers(read(row.files["edges"], root), 4).T
     names, sources = _named(users, "user:")
@@ -72,7 +71,7 @@ def openflights(row: Dataset, root: Root = None) -> list[Graph]:
     return [graph]
 
 
-def oldenburg(row: Dataset, root: Root = None) -> list[Graph]:
+def oldenburg_roads(row: Dataset, root: Root = None) -> list[Graph]:
     """Roads between junctions, with their lengths."""
     table = numbers(read(row.files["edges"], root), 4, np.float64)
     names, ends = _named(table[:, 1:3].T.astype(np.int64))
@@ -90,12 +89,3 @@ def _named(ids: npt.NDArray[np.generic], prefix: str = "") -> tuple[list[str], I
     """The names of the nodes, in the order of their ids, and the ids as places among them."""
     known, places = np.unique(ids, return_inverse=True)
     return [f"{prefix}{node}" for node in known.tolist()], places.reshape(ids.shape).astype(np.int64)
-
-
-LOADERS: dict[str, Callable[[Dataset, Root], list[Graph]]] = {
-    "movielens-100k": movielens,
-    "bitcoin-otc": bitcoin_otc,
-    "college-messages": college_messages,
-    "openflights": openflights,
-    "oldenburg-roads": oldenburg,
-}

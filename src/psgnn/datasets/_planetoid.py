@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 
-from psgnn.datasets._catalog import CATALOG
+from psgnn.datasets._catalog import Dataset
 from psgnn.datasets._download import MissingFileError, Root, read
 from psgnn.datasets._files import PUBMED_FEATURES
 from psgnn.datasets._parse import numbers
@@ -47,12 +47,12 @@ def unpickle(content: bytes) -> Any:
     return _Unpickler(io.BytesIO(content), encoding="latin1").load()
 
 
-def planetoid(name: str, root: Root = None) -> list[Graph]:
+def planetoid(row: Dataset, root: Root = None) -> list[Graph]:
     """The citation network: ``x`` bags of words as published, ``y`` topics.
 
     CiteSeer has test nodes without a row in the files; they have no features and, as in PyG, class zero.
     """
-    parts = {part: read(file, root) for part, file in CATALOG[name].files.items()}
+    parts = {part: read(file, root) for part, file in row.files.items()}
     test = numbers(parts.pop("test.index"), 1)[:, 0]
     content = {part: unpickle(stored) for part, stored in parts.items()}
     num_train = len(content["ally"])

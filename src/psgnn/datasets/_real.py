@@ -20,7 +20,7 @@ DEPARTMENTS_A_GRAPH = 6
 MIN_EMAIL_NODES = 11
 
 
-def email(root: Root = None) -> list[Graph]:
+def email(row: Dataset, root: Root = None) -> list[Graph]:
     """The seven graphs of P-GNN: departments 6k..6k+5 form group k, and edges between groups are dropped.
 
     A graph is a connected component of more than 10 people; ``y`` is the department.
@@ -51,7 +51,7 @@ def email(root: Root = None) -> list[Graph]:
     return graphs
 
 
-def protein(attributes: bool, root: Root = None) -> list[Graph]:
+def protein(row: Dataset, root: Root, attributes: bool) -> list[Graph]:
     """1113 proteins: ``y`` the node label (0, 1, 2), ``x`` 29 attributes, each standardised over all nodes.
 
     Node names are the ids of the files, counted from 1 over all graphs.

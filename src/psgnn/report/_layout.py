@@ -34,31 +34,6 @@ def pivot_layout(adjacency: Adjacency, seed: int = 0) -> npt.NDArray[np.float64]
     return np.asarray(places + _spiral_of_equals(places))
 
 
-def caveman_layout(communities: int, size: int) -> npt.NDArray[np.float64]:
-    """Positions ``[N, 2]`` of the connected caveman graph: a ring of rings.
-
-    The first node of a community looks at the community before it and the last at the one after it, as the edges
-    between them run.
-    """
-    clockwise = np.pi / 2 - 2 * np.pi * np.arange(communities) / communities
-    slots = np.insert(np.arange(size - 1), size // 2, size - 1)  # the last node opposite to the first
-    angle = np.empty(size)
-    angle[slots] = np.pi / 2 + 2 * np.pi * np.arange(size) / size
-    radius = 0.68 * np.sin(np.pi / max(communities, 2))  # rings that do not touch
-    centres = np.stack([np.cos(clockwise), np.sin(clockwise)], axis=1)
-    turned = clockwise[:, None] + angle
-    rings = radius * np.stack([np.cos(turned), np.sin(turned)], axis=2)  # [C, S, 2]
-    places = centres[:, None] + rings
-    return np.asarray(places.reshape(-1, 2) / (1 + radius))
-
-
-def lattice_layout(rows: int, cols: int) -> npt.NDArray[np.float64]:
-    """Positions ``[N, 2]`` in [-1, 1] of the grid, the first row on top."""
-    row, col = np.divmod(np.arange(rows * cols), cols)
-    longest = max(rows - 1, cols - 1, 1)
-    return np.stack([2 * col - cols + 1, rows - 1 - 2 * row], axis=1) / longest
-
-
 def _spiral_of_equals(places: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
     """Offsets ``[N, 2]`` that separate nodes at (almost) the same place, on a sunflower spiral."""
     cells = np.unique(np.round(places, 2), axis=0, return_inverse=True)[1].ravel()
