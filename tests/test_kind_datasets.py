@@ -11,7 +11,8 @@ import pytest
 
 from psgnn.datasets import load_dataset
 from psgnn.datasets._catalog import CATALOG
-from psgnn.datasets._kinds import LOADERS, great_circle
+from psgnn.datasets._files import KINDS
+from psgnn.datasets._kinds import great_circle
 
 EXPECTED = {
     "movielens-100k": {"sides", "times"},
@@ -22,7 +23,7 @@ EXPECTED = {
 }
 
 
-@pytest.mark.parametrize("name", LOADERS)
+@pytest.mark.parametrize("name", KINDS)
 def test_counts_and_kinds(name: str, shared_data: Path) -> None:
     [graph] = load_dataset(name, shared_data)
     row = CATALOG[name]
