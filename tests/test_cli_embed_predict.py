@@ -201,7 +201,7 @@ def test_bad_pairs_get_one_line(run: Command, my_run: Path, tmp_path: Path, case
         (("embed", "run", "-o", "old.csv"), "old.csv exists; pass --force"),
         (("embed", "run", "-o", "x.docx"), "x.docx"),
         (("embed", "run"), "Missing option '--out'"),
-        (("embed", "run", "-o", "x.csv", "--set", "size=3"), "--set and --columns go with --graph"),
+        (("embed", "run", "-o", "x.csv", "--set", "size=3"), "--set goes with --graph"),
         (("embed", "run", "-o", "x.csv", "--graph", "comunities"), "did you mean 'communities'"),
         (
             ("embed", "run", "-o", "x.csv", "--graph", "bio-modules"),

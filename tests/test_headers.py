@@ -179,7 +179,7 @@ def test_a_doubt_is_one_line(tmp_path: Path, caplog: pytest.LogCaptureFixture) -
     caplog.clear()
     assert read_graph(path, header=False).num_nodes == 4
     assert read_graph(path, header=True).num_nodes == 2
-    assert read_graph(path, ("a", "b")).num_nodes == 2
+    assert read_graph(path, source="a", target="b").num_nodes == 2
     assert not notes(caplog)
     apart = [(f"u{i}", f"v{i}") for i in range(30)]  # every line could be the header
     read_graph(write(tmp_path / "apart.csv", apart))
@@ -220,8 +220,8 @@ def test_the_option_goes_with_text(tmp_path: Path) -> None:
             read_graph(source, header=True)
     path = write(tmp_path / "g.csv", [("a", "b"), ("c", "d")])
     with pytest.raises(InputError, match="no header to look for a and b in; pass their numbers"):
-        read_graph(path, ("a", "b"), header=False)
-    assert read_graph(path, ("2", "1"), header=False).num_nodes == 4
+        read_graph(path, source="a", target="b", header=False)
+    assert read_graph(path, source="2", target="1", header=False).num_nodes == 4
 
 
 # Commands
@@ -285,8 +285,8 @@ def test_an_index_column_holds_no_nodes(
     assert edges_of(data) == {frozenset(edge) for edge in cycle}
     (note,) = [text for text in caplog.messages if "for an index" in text]
     assert "columns 2 (a) and 3 (b)" in note
-    assert "--columns" in note
-    asked = read_graph(path, columns=("1", "3"))
+    assert "--source and --target" in note
+    asked = read_graph(path, source="1", target="3")
     assert frozenset(("0", cycle[0][1])) in edges_of(asked)
 
 

@@ -644,9 +644,9 @@ def test_predict_and_embed_take_a_graph(run: Command) -> None:
         (("village.csv", "--pretrained", "best-lin"), "did you mean 'best-link'"),
         (("village.csv", "--graph", "grid"), "--graph goes with a run"),
         (("run", "--strict"), "--pretrained and --strict go with a graph"),
-        (("run", "--columns", "1,2"), "--set and --columns go with --graph"),
+        (("run", "--source", "1", "--target", "2"), "--source goes with --graph"),
         (("nowhere.csv",), "nowhere.csv does not exist; check the path"),
-        (("village.csv", "--columns", "1"), "--columns takes two"),
+        (("village.csv", "--source", "1"), "--source and --target go together"),
     ],
 )
 def test_predict_says_what_goes_with_what(run: Command, arguments: tuple[str, ...], message: str) -> None:

@@ -84,8 +84,8 @@ def test_the_header_of_string_names_columns(tmp_path: Path, header: bool | None)
     graph = read_graph(write(tmp_path / "g.tsv", text), header=header)
     assert links(graph) == {frozenset(("TP53", "MDM2")), frozenset(("MDM2", "ATM"))}
     assert graph.reading is not None
-    assert graph.reading.ignored == ("score",)
-    asked = read_graph(tmp_path / "g.tsv", ("node2", "node1"))
+    assert graph.reading.ignored == ("'score' (--weight score)",)
+    asked = read_graph(tmp_path / "g.tsv", source="node2", target="node1")
     assert links(asked) == links(graph)
 
 

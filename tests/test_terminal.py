@@ -26,7 +26,7 @@ def graph(tmp_path: Path) -> Path:
     "arguments",
     [
         ["anchors", "g.csv", "--anchors", "3"],
-        ["anchors", "g.csv", "--columns", f"a{ESCAPE},b"],
+        ["anchors", "g.csv", "--source", f"a{ESCAPE}", "--target", "b"],
         ["predict", "g.csv", "--top", "5", "--why"],
         ["predict", "g.csv", "--for", NAMES[0]],
         ["predict", "g.csv", "--for", f"nobody{ESCAPE}"],

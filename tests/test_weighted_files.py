@@ -31,7 +31,7 @@ def roads(tmp_path: Path) -> Path:
 
 
 def test_distances_are_sums_of_the_lengths_of_a_column(tmp_path: Path) -> None:
-    graph = psgnn.read_graph(roads(tmp_path), ("from", "to"), weight="km", weight_is="length")
+    graph = psgnn.read_graph(roads(tmp_path), source="from", target="to", weight="km", weight_is="length")
     assert graph.to_polars().rows() == [("a", "b", 3), ("a", "c", 9), ("b", "c", 1.5), ("d", "e", 2)]
     far = psgnn.shortest_distances(graph, [0])
     assert far.dtype == np.float32
@@ -65,7 +65,7 @@ def test_the_command_measures_lengths(run: Command, tmp_path: Path, suffix: str)
         path = tmp_path / "roads.parquet"
         pl.read_csv(roads(tmp_path)).write_parquet(path)
     (tmp_path / "trips.csv").write_text("c,a\na,e\n")
-    asked = [path, "--columns", "from,to", "--weight", "km", "--weight-is", "length"]
+    asked = [path, "--source", "from", "--target", "to", "--weight", "km", "--weight-is", "length"]
     code, out, _ = run("distances", *asked, "--pairs", tmp_path / "trips.csv")
     assert code == 0
     assert "4.50" in out
@@ -83,8 +83,11 @@ def test_the_command_measures_lengths(run: Command, tmp_path: Path, suffix: str)
     ("options", "message"),
     [
         (("--weight", "kms", "--weight-is", "length"), "has no column 'kms'; did you mean 'km'?"),
-        (("--weight", "km"), "--weight-is says what the weights are; it takes length, found nothing"),
-        (("--weight", "km", "--weight-is", "size"), "it takes length, found 'size'"),
+        (
+            ("--weight", "km"),
+            "--weight-is says what the weights are; it takes length or strength, found nothing",
+        ),
+        (("--weight", "km", "--weight-is", "size"), "it takes length or strength, found 'size'"),
         (("--weight-is", "length"), "--weight-is goes with --weight COLUMN"),
         (("--weight", "to", "--weight-is", "length"), "column 'to' holds nodes"),
         (("--cutoff", "1.5"), "--cutoff takes whole hops from 1 on, found 1.5"),
@@ -94,7 +97,15 @@ def test_wrong_weights_are_one_line(
     run: Command, tmp_path: Path, options: tuple[str, ...], message: str
 ) -> None:
     code, out, err = run(
-        "distances", roads(tmp_path), "--columns", "from,to", *options, "-o", tmp_path / "far.csv"
+        "distances",
+        roads(tmp_path),
+        "--source",
+        "from",
+        "--target",
+        "to",
+        *options,
+        "-o",
+        tmp_path / "far.csv",
     )
     assert (code, out) == (2, "")
     assert message in err

@@ -26,9 +26,21 @@ PathLike: TypeAlias = "str | os.PathLike[str]"
 TEMPORARY = ".psgnn-"  # how files begin that are not written to their end
 STANDARD_INPUT = Path("-")
 UNFINISHED = re.compile(re.escape(TEMPORARY) + r"[0-9a-f]{16}(\.\w+)?$")
+URL = re.compile(r"[A-Za-z][\w+.-]*://")
+SECRET = re.compile(r"(://)[^/@\s]*@")
 ABANDONED_SECONDS = 24 * 3600  # after which an unfinished file is left over, where there are no locks
 NO_LINKS = (errno.EPERM, errno.EACCES, errno.ENOSYS, errno.EOPNOTSUPP, errno.ENOTSUP, errno.EMLINK)
 OUTPUT_SUFFIXES = (".csv", ".tsv", ".parquet", ".npz")
+
+
+def is_url(source: object) -> bool:
+    """Whether this is an address, such as that of a database, and no path."""
+    return isinstance(source, str) and URL.match(source) is not None
+
+
+def without_secrets(text: str) -> str:
+    """The text with no user and password in addresses."""
+    return SECRET.sub(r"\1", text)
 
 
 def check_file(path: Path) -> None:

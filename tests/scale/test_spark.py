@@ -247,7 +247,7 @@ def test_what_cannot_be_asked(spark: SparkSession, tmp_path: Path) -> None:
     path = write(tmp_path / "e.parquet", np.array([[0, 1], [1, 2]]))
     with pytest.raises(InputError, match=r"cannot read .* as Parquet"):
         read_links(spark, str(tmp_path / "nothing.parquet"))
-    with pytest.raises(InputError, match="name two of them with --columns"):
+    with pytest.raises(InputError, match="name two of them with --source and --target"):
         read_links(spark, path, ("source", "to"))
     links = read_links(spark, path, ("target", "source"))
     for anchors in ([], [1, 1], list(range(5000))):

@@ -8,27 +8,26 @@ from typing import Annotated, Any
 import typer
 
 from psgnn.cli.arguments import (
-    ColumnsOption,
-    HeaderOption,
     Json,
     Memory,
     NewAnchors,
     OtherGraph,
     PretrainedOption,
     Quiet,
-    Root,
     RunArgument,
+    RunsArgument,
     Seed,
-    Settings,
     Strict,
     Verbose,
     load_run,
 )
+from psgnn.cli.reading import NOTHING, Given, reads_graph
 from psgnn.console import say
 
 MOST_LISTED = 8
 
 
+@reads_graph
 def similar_command(
     run: RunArgument,
     node: Annotated[str, typer.Argument(metavar="NODE", help="The name of a node.")],
@@ -36,10 +35,7 @@ def similar_command(
     graph: OtherGraph = None,
     new_anchors: NewAnchors = False,
     pretrained: PretrainedOption = None,
-    columns: ColumnsOption = None,
-    header: HeaderOption = None,
-    settings: Settings = None,
-    root: Root = None,
+    given: Given = NOTHING,
     as_json: Json = False,
     memory: Memory = None,
     quiet: Quiet = False,
@@ -54,8 +50,7 @@ def similar_command(
 
     set_verbosity(quiet=quiet or as_json, verbose=verbose)
     limit_memory(memory)
-    given: dict[str, Any] = {"root": root, "settings": settings, "columns": columns, "header": header}
-    scorer = load_run(run, graph, **given, pretrained=pretrained, strict=False, new_anchors=new_anchors)
+    scorer = load_run(run, graph, given, pretrained=pretrained, strict=False, new_anchors=new_anchors)
     from psgnn.scoring import similar
 
     found = similar(scorer, node, top)
@@ -66,18 +61,16 @@ def similar_command(
     print_table(f"{run}: nearest to {node}", found.columns, rows)
 
 
+@reads_graph
 def explain_command(
     run: RunArgument,
-    source: Annotated[str, typer.Argument(metavar="A", help="The name of a node.")],
-    target: Annotated[str, typer.Argument(metavar="B", help="The name of another node.")],
+    a: Annotated[str, typer.Argument(metavar="A", help="The name of a node.")],
+    b: Annotated[str, typer.Argument(metavar="B", help="The name of another node.")],
     graph: OtherGraph = None,
     new_anchors: NewAnchors = False,
     pretrained: PretrainedOption = None,
     strict: Strict = False,
-    columns: ColumnsOption = None,
-    header: HeaderOption = None,
-    settings: Settings = None,
-    root: Root = None,
+    given: Given = NOTHING,
     seed: Seed = 0,
     as_json: Json = False,
     memory: Memory = None,
@@ -93,11 +86,10 @@ def explain_command(
 
     set_verbosity(quiet=quiet or as_json, verbose=verbose)
     limit_memory(memory)
-    given: dict[str, Any] = {"root": root, "settings": settings, "columns": columns, "header": header}
-    scorer = load_run(run, graph, **given, pretrained=pretrained, strict=strict, new_anchors=new_anchors)
+    scorer = load_run(run, graph, given, pretrained=pretrained, strict=strict, new_anchors=new_anchors)
     from psgnn.scoring import explain
 
-    found = explain(scorer, source, target, seed=seed)
+    found = explain(scorer, a, b, seed=seed)
     if as_json:
         print_json({"run": str(run), **found})
         return
@@ -133,8 +125,9 @@ def _facts(found: dict[str, Any]) -> list[str]:
     return lines
 
 
+@reads_graph
 def evaluate_command(
-    run: RunArgument,
+    run: RunsArgument,
     links: Annotated[
         Path,
         typer.Option("--links", metavar="FILE", help="True links that the graph lacks: two names per line."),
@@ -151,10 +144,7 @@ def evaluate_command(
     new_anchors: NewAnchors = False,
     pretrained: PretrainedOption = None,
     strict: Strict = False,
-    columns: ColumnsOption = None,
-    header: HeaderOption = None,
-    settings: Settings = None,
-    root: Root = None,
+    given: Given = NOTHING,
     seed: Seed = 0,
     as_json: Json = False,
     memory: Memory = None,
@@ -178,22 +168,22 @@ def evaluate_command(
     check_file(links.expanduser())
     if negative_links is not None:
         check_file(negative_links.expanduser())
-    given: dict[str, Any] = {"root": root, "settings": settings, "columns": columns, "header": header}
-    given |= {"pretrained": pretrained, "strict": strict, "new_anchors": new_anchors}
-    scorer = load_run(run, graph, **given, header_of=links)
-    from psgnn.graph._read import header_for, read_pairs
+    asked: dict[str, Any] = {"pretrained": pretrained, "strict": strict, "new_anchors": new_anchors}
+    scorer = load_run(run, graph, given, **asked, header_of=links)
+    from psgnn.graph._read import header_for
     from psgnn.scoring import evaluate_against, evaluate_links
     from psgnn.scoring._evaluate import read_negatives
+    from psgnn.scoring._names import named_pairs_of
 
-    asked = read_pairs(links, *scorer.names_by_number, header=header_for(links, header))
+    pairs = named_pairs_of(scorer, links, header_for(links, given.header))
     if negative_links is None:
-        found = evaluate_links(scorer, asked, seed=seed)
+        found = evaluate_links(scorer, pairs, seed=seed)
     else:
-        found = evaluate_against(scorer, asked, read_negatives(negative_links, scorer, asked.shape[1]))
+        found = evaluate_against(scorer, pairs, read_negatives(negative_links, scorer, pairs.shape[1]))
     if as_json:
-        print_json({"run": str(run), "file": str(links), **found})
+        print_json({"run": " ".join(run), "file": str(links), **found})
         return
     rows = [
         [name, f"{value:.4f}" if isinstance(value, float) else str(value)] for name, value in found.items()
     ]
-    print_table(f"{run}: {links}", ["measure", "value"], rows)
+    print_table(f"{' '.join(run)}: {links}", ["measure", "value"], rows)

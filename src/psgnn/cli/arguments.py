@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from psgnn.cli.reading import Given
 from psgnn.errors import InputError, unknown_name
 
 if TYPE_CHECKING:
@@ -17,8 +18,18 @@ if TYPE_CHECKING:
     from psgnn.training._run import Run
 
 GraphArgument = Annotated[
-    str,
-    typer.Argument(metavar="GRAPH|DATASET", help="A graph file (- is standard input), or a dataset's name."),
+    list[str],
+    typer.Argument(
+        metavar="GRAPH...|DATASET",
+        help="Graph files (- is standard input), a database's address, or a dataset's name.",
+    ),
+]
+RunsArgument = Annotated[
+    list[str],
+    typer.Argument(
+        metavar="RUN|GRAPH...|DATASET",
+        help="The folder of a finished run (psgnn train ... --out RUN), or graphs: no training is needed.",
+    ),
 ]
 RunArgument = Annotated[
     str,
@@ -55,25 +66,6 @@ NewAnchors = Annotated[
     typer.Option("--new-anchors", help="With --graph: pick new anchors and axes there, even if names agree."),
 ]
 Labels = Annotated[Path | None, typer.Option("--labels", help="File of node,label lines (pair tasks).")]
-Settings = Annotated[
-    list[str] | None,
-    typer.Option("--set", metavar="KEY=VALUE", help="Option of the dataset, such as size=64."),
-]
-ColumnsOption = Annotated[
-    str | None,
-    typer.Option(
-        "--columns",
-        metavar="SOURCE,TARGET",
-        help="The columns of the file that hold the nodes: names in its header, or numbers such as 2,3.",
-    ),
-]
-HeaderOption = Annotated[
-    bool | None,
-    typer.Option(
-        "--header/--no-header",
-        help="Whether the first line of text files names columns, also of --pairs and --labels [default: by its look].",
-    ),
-]
 Root = Annotated[Path | None, typer.Option("--data", help="Folder with dataset files [$PSGNN_DATA].")]
 Seed = Annotated[int, typer.Option("--seed", min=0, help="Seed of every random choice.")]
 Anchors = Annotated[
@@ -121,6 +113,33 @@ Negatives = Annotated[
     ),
 ]
 
+ValLinks = Annotated[
+    Path | None,
+    typer.Option("--val-links", metavar="FILE", help="Links to validate with, a pair of names per line."),
+]
+TestLinks = Annotated[
+    Path | None,
+    typer.Option(
+        "--test-links",
+        metavar="FILE",
+        help="Links to test with: a split of your own. The graph does not have them.",
+    ),
+]
+ValNonlinks = Annotated[
+    Path | None, typer.Option("--val-nonlinks", metavar="FILE", help="Unlinked pairs beside --val-links.")
+]
+TestNonlinks = Annotated[
+    Path | None, typer.Option("--test-nonlinks", metavar="FILE", help="Unlinked pairs beside --test-links.")
+]
+Folds = Annotated[
+    int | None,
+    typer.Option(
+        "--folds",
+        min=2,
+        help="Parts of the training links; a step predicts one on the graph without it [10 or 40].",
+    ),
+]
+
 # Metrics as tables show them.
 METRIC_LABELS = {
     "auc": "AUC",
@@ -137,10 +156,10 @@ METRIC_LABELS = {
 def check_source(source: str, *, runs: bool = False) -> None:
     """Refuse at once, before anything is imported that takes long, what is no file and no dataset (and no run)."""
     from psgnn.datasets import dataset_names, is_dataset
-    from psgnn.paths import STANDARD_INPUT, check_file
+    from psgnn.paths import STANDARD_INPUT, check_file, is_url
 
     path = Path(source)
-    if path == STANDARD_INPUT or is_dataset(source) or (runs and path.is_dir()):
+    if path == STANDARD_INPUT or is_url(source) or is_dataset(source) or (runs and path.is_dir()):
         return
     if runs and not path.exists() and not path.suffix:
         raise InputError(
@@ -161,50 +180,51 @@ def check_run(folder: Path) -> None:
 
 
 def load_run(
-    source: str,
+    sources: str | list[str],
     other: str | None,
+    given: Given,
     *,
-    root: Path | None,
-    settings: list[str] | None,
-    columns: str | None,
-    header: bool | None,
     pretrained: str | None,
     strict: bool,
     anchor_file: Path | None = None,
     header_of: Path | None = None,
     new_anchors: bool = False,
 ) -> Run | PretrainedScorer:
-    """A run, on its graphs or on those of another name; or pretrained weights on a graph.
+    """A run, on its graphs or on those of another name; or pretrained weights on graphs.
 
-    ``header_of`` is another text file that the option ``--header`` is about.
+    Another graph is read as those of the run were, but for what is ``given``. ``header_of`` is another text file that
+    the option ``--header`` is about.
     """
-    check_source(source, runs=True)
+    listed = [sources] if isinstance(sources, str) else sources
+    for each in listed:
+        check_source(each, runs=True)
+    source, folders = listed[0], [each for each in listed if Path(each).is_dir()]
+    if folders and len(listed) > 1:
+        raise InputError(f"{folders[0]} is the folder of a run; give one run, or several graphs")
     if other is not None:
         check_source(other)
     elif new_anchors:
         raise InputError("--new-anchors goes with --graph GRAPH; without it a run has its own anchors")
-    if Path(source).is_dir():
+    if folders:
         if pretrained is not None or strict:
             raise InputError(f"--pretrained and --strict go with a graph; {source} is the folder of a run")
         if anchor_file is not None:
             raise InputError(f"--anchor-file goes with a graph; the run in {source} has anchors of its own")
-        if other is None and (settings or columns):
-            raise InputError("--set and --columns go with --graph; a run has its own graph")
-        if other is None and header is not None and header_of is None:
-            raise InputError("--header and --no-header go with --graph; a run has its own graph")
+        about = [option for option in given.options if header_of is None or "header" not in option]
+        if other is None and about:
+            raise InputError(f"{about[0]} goes with --graph; a run has its own graph")
         from psgnn.training._run import load
 
         result = load(source)
         if other is None:
             return result
-        graphs = load_graphs(other, root, settings, columns=columns, header=header)
-        return result.on(graphs, new_anchors=new_anchors)
+        return result.on(load_graphs(other, given.over(result.record.get("read"))), new_anchors=new_anchors)
     if other is not None:
         raise InputError(f"--graph goes with a run; {source} is a graph itself")
     from psgnn.scoring import pretrained as weights_of
 
     model = weights_of(pretrained or "best-link")
-    graphs = load_graphs(source, root, settings, columns=columns, header=header)
+    graphs = load_graphs(listed, given)
     own = None if anchor_file is None else read_anchors(anchor_file, graphs)
     return model.on(graphs, strict=strict, anchors=own)
 
@@ -218,54 +238,37 @@ def read_anchors(path: Path, graphs: list[Graph]) -> list[str]:
     return read_names(path, graphs[0].names)
 
 
-def load_graphs(
-    source: str,
-    root: Path | None = None,
-    settings: list[str] | None = None,
-    labels: Path | None = None,
-    columns: str | None = None,
-    header: bool | None = None,
-    weight: str | None = None,
-    weight_is: str | None = None,
-) -> list[Graph]:
-    """The graphs behind a name: those of a dataset, or the one in a file."""
+def load_graphs(sources: str | list[str], given: Given, labels: Path | None = None) -> list[Graph]:
+    """The graphs behind a name: those of a dataset, or those in files."""
     from psgnn.datasets import is_dataset, load_dataset
 
-    check_source(source)
-    options = dict(parse_setting(text) for text in settings or [])
-    if {"name", "root"} & set(options):
+    listed = [sources] if isinstance(sources, str) else sources
+    for source in listed:
+        check_source(source)
+    settings = dict(parse_setting(text) for text in given.settings or [])
+    if {"name", "root"} & set(settings):
         raise InputError("--set takes options of the dataset; its folder goes with --data")
-    if is_dataset(source) and not Path(source).is_file():
-        if labels is not None:
-            raise InputError(
-                f"--labels goes with a graph file; the dataset {source} has its own labels or none"
-            )
-        if columns is not None:
-            raise InputError(f"--columns goes with a graph file; {source} is a dataset")
-        if header is not None:
-            raise InputError(f"--header and --no-header go with a graph file; {source} is a dataset")
-        if weight is not None or weight_is is not None:
-            raise InputError(f"--weight goes with a graph file; {source} is a dataset")
-        return load_dataset(source, root, **options)
-    if options:
-        raise InputError(f"--set goes with a dataset; '{source}' is not one")
+    datasets = [source for source in listed if is_dataset(source) and not Path(source).is_file()]
+    if datasets:
+        about = ["--labels"] * (labels is not None) + [each for each in given.options if each != "--set"]
+        if about:
+            raise InputError(f"{about[0]} goes with a graph file; {datasets[0]} is a dataset")
+        if len(listed) > 1:
+            raise InputError(f"{datasets[0]} is a dataset; give one dataset, or several files")
+        return load_dataset(datasets[0], given.root, **settings)
+    if settings:
+        raise InputError(f"--set goes with a dataset; '{listed[0]}' is not one")
     from psgnn.graph._read import header_for, read_graph, read_labels
 
-    pair = None if columns is None else two_columns(columns)
-    found = read_graph(source, pair, header, weight=weight, weight_is=weight_is)
-    return [
-        found
-        if labels is None
-        else replace(found, y=read_labels(labels, found.names, header=header_for(labels, header)))
-    ]
-
-
-def two_columns(text: str) -> tuple[str, str]:
-    """``sender,recipient`` as two names of columns."""
-    names = [name.strip() for name in text.split(",")]
-    if len(names) != 2 or not all(names):
-        raise InputError(f"--columns takes two, such as sender,recipient or 2,3, found '{text}'")
-    return names[0], names[1]
+    if labels is not None and "label" in given.how:
+        raise InputError("pass either --labels FILE, or --label with the column of --nodes")
+    found: list[Graph] = read_graph(listed, **given.how)
+    if labels is None:
+        return found
+    if len(found) > 1:
+        raise InputError(f"--labels goes with one graph, found {len(found)}")
+    header = header_for(labels, given.header)
+    return [replace(graph, y=read_labels(labels, graph.names, header=header)) for graph in found]
 
 
 def parse_setting(text: str, option: str = "--set") -> tuple[str, Any]:
@@ -304,6 +307,28 @@ def names_of(text: str, valid: list[str], kind: str) -> list[str]:
     return names
 
 
-def task_options(negatives: str | None) -> dict[str, Any]:
-    """Options of the task that were given."""
-    return {} if negatives is None else {"negatives": negatives}
+def task_options(
+    task: str,
+    graphs: list[Graph],
+    given: Given,
+    negatives: str | None,
+    folds: int | None,
+    split: dict[str, Path | None],
+) -> dict[str, Any]:
+    """Options of the task that were given; ``split`` has files of pairs."""
+    from psgnn.graph._read import header_for, read_pairs
+
+    found: dict[str, Any] = {"negatives": negatives, "folds": folds}
+    for name, path in split.items():
+        if path is not None:
+            if len(graphs) != 1:
+                raise InputError(f"--{name.replace('_', '-')} goes with one graph, found {len(graphs)}")
+            (graph,) = graphs
+            sides = None if graph.sides is None else graph.side_names
+            found[name] = read_pairs(
+                path, graph.names, header=header_for(path, given.header), side_names=sides
+            )
+    found = {name: value for name, value in found.items() if value is not None}
+    if found and task != "link":
+        raise InputError(f"--{next(iter(found)).replace('_', '-')} goes with --task link")
+    return found

@@ -11,21 +11,17 @@ import typer
 from psgnn.cli.arguments import (
     AnchorFile,
     Anchors,
-    ColumnsOption,
     Force,
-    HeaderOption,
     Json,
     Memory,
     Quiet,
-    Root,
     Seed,
-    Settings,
     Spreadsheet,
     Verbose,
     load_graphs,
     parse_anchors,
-    two_columns,
 )
+from psgnn.cli.reading import NOTHING, Given, reads_graph
 from psgnn.console import flush_notes, print_json, print_table, say
 from psgnn.errors import InputError, unknown_name
 
@@ -130,6 +126,7 @@ def _note_more(count: int, what: str) -> None:
 ENGINES = ("numba", "spark")
 
 
+@reads_graph
 def distances_command(
     graph: Annotated[
         str,
@@ -171,16 +168,6 @@ def distances_command(
     cutoff: Annotated[
         float | None, typer.Option("--cutoff", min=0, help="Farther than this counts as unreachable.")
     ] = None,
-    weight: Annotated[
-        str | None,
-        typer.Option("--weight", metavar="COLUMN", help="The column of weights: its name, or its number."),
-    ] = None,
-    weight_is: Annotated[
-        str | None,
-        typer.Option(
-            "--weight-is", metavar="length", help="What the weights are. Distances are sums of lengths."
-        ),
-    ] = None,
     engine: Annotated[str, typer.Option("--engine", metavar="numba|spark", help="What computes.")] = "numba",
     master: Annotated[
         str | None, typer.Option("--master", help="Of Spark: local[2], yarn, spark://HOST:7077, ...")
@@ -192,10 +179,7 @@ def distances_command(
         ),
     ] = None,
     seed: Seed = 0,
-    columns: ColumnsOption = None,
-    header: HeaderOption = None,
-    settings: Settings = None,
-    root: Root = None,
+    given: Given = NOTHING,
     force: Force = False,
     spreadsheet: Spreadsheet = False,
     as_json: Json = False,
@@ -225,28 +209,31 @@ def distances_command(
     limit_memory(memory)
     if engine not in ENGINES:
         raise unknown_name("engine", engine, ENGINES)
-    if cutoff is not None and weight is None:
+    lengths = given.how.get("weight_is") == "length"
+    if cutoff is not None and not lengths:
         if cutoff < 1 or cutoff != int(cutoff):
             raise InputError(
                 f"--cutoff takes whole hops from 1 on, found {cutoff:g}; lengths go with --weight"
             )
         cutoff = int(cutoff)
     files = {"--anchor-file": anchor_file, "--sets": sets, "--pairs": pairs}
-    given = {option: path.expanduser() for option, path in files.items() if path is not None}
-    if len(given) > 1:
-        raise InputError(f"pass one of {' and '.join(given)}; each is a question of its own")
-    for path in given.values():
+    asked_of = {option: path.expanduser() for option, path in files.items() if path is not None}
+    if len(asked_of) > 1:
+        raise InputError(f"pass one of {' and '.join(asked_of)}; each is a question of its own")
+    for path in asked_of.values():
         check_file(path)
     if sets is not None or pairs is not None:
         if engine == "spark" or master or spark:
-            raise InputError(f"{next(iter(given))} goes with --engine numba; Spark measures hops to anchors")
+            raise InputError(
+                f"{next(iter(asked_of))} goes with --engine numba; Spark measures hops to anchors"
+            )
         if sets is not None and cutoff is not None:
             raise InputError("--cutoff goes with anchors and pairs; distances to sets have none")
-        if sets is not None and weight is not None:
-            raise InputError("--weight goes with anchors and pairs; distances to sets are hops")
+        if sets is not None and lengths:
+            raise InputError("--weight-is length goes with anchors and pairs; distances to sets are hops")
         if out is not None:
             check_output(out, force=force)
-        found = _one(load_graphs(graph, root, settings, None, columns, header, weight, weight_is))
+        found = _one(load_graphs(graph, given))
         output = Output(graph, out, force, as_json, spreadsheet)
         if pairs is not None:
             answer_pairs(found, pairs, output, cutoff=cutoff)
@@ -257,15 +244,18 @@ def distances_command(
         return
     if out is None:
         raise InputError("distances to anchors need a file: pass --out FILE, or ask about --sets or --pairs")
-    asked = _Asked(out, anchors, method, given.get("--anchor-file"), cutoff, seed, force, spreadsheet)
+    asked = _Asked(out, anchors, method, asked_of.get("--anchor-file"), cutoff, seed, force, spreadsheet)
     about: dict[str, Any] = {"graph": graph, "out": out, "engine": engine}
     if engine == "spark":
-        if settings or root:
-            raise InputError("--set and --data go with a dataset; Spark reads a Parquet edge list")
-        if header is not None:
-            raise InputError("--header and --no-header go with text files; Spark reads a Parquet edge list")
-        if weight is not None or weight_is is not None:
-            raise InputError("--weight goes with --engine numba; Spark measures hops")
+        refused = [option for option in given.options if option not in ("--source", "--target")]
+        if refused or given.root:
+            option = refused[0] if refused else "--data"
+            raise InputError(
+                f"{option} goes with --engine numba; Spark reads a Parquet edge list and measures hops"
+            )
+        from psgnn.graph._options import ReadOptions
+
+        columns = ReadOptions(**given.how).columns
         about |= _by_spark(
             graph, asked, master=master, options=spark, columns=columns, show_progress=not quiet
         )
@@ -273,13 +263,13 @@ def distances_command(
         if master or spark:
             raise InputError("--master and --spark go with --engine spark")
         check_output(out, force=force)
-        data = load_graphs(graph, root, settings, None, columns, header, weight, weight_is)
+        data = load_graphs(graph, given)
         about |= _here(data, asked)
     if as_json:
         print_json(about)
         return
     flush_notes()
-    what = "hops" if weight is None else "lengths of the shortest paths"
+    what = "hops" if not lengths else "lengths of the shortest paths"
     say(f"{what} of {about['nodes']} nodes to {about['anchors']} anchors are in {out}")
 
 
@@ -332,7 +322,7 @@ def _by_spark(
     *,
     master: str | None,
     options: list[str] | None,
-    columns: str | None,
+    columns: tuple[str, str] | None,
     show_progress: bool,
 ) -> dict[str, int]:
     from psgnn.anchors._rules import anchor_count
@@ -349,7 +339,7 @@ def _by_spark(
         path, out = str(Path(path).resolve()), out if "://" in out else str(Path(out).resolve())
     spark = session(master, {key: value for key, _, value in pairs})
     try:
-        links = read_links(spark, path, None if columns is None else two_columns(columns))
+        links = read_links(spark, path, columns)
         nodes = links.select("a").distinct().count()
         if asked.named is None:
             chosen = pick_anchors(

@@ -9,38 +9,33 @@ import typer
 
 from psgnn.cli.arguments import (
     AnchorFile,
-    ColumnsOption,
     Force,
-    HeaderOption,
     Json,
     Memory,
     NewAnchors,
     OtherGraph,
     PretrainedOption,
     Quiet,
-    Root,
-    RunArgument,
-    Settings,
+    RunsArgument,
     Spreadsheet,
     Strict,
     Verbose,
     load_run,
 )
+from psgnn.cli.reading import NOTHING, Given, reads_graph
 from psgnn.console import say
 
 
+@reads_graph
 def embed_command(
-    run: RunArgument,
+    run: RunsArgument,
     out: Annotated[Path, typer.Option("--out", "-o", help="Write the embeddings (.parquet .csv .tsv .npz).")],
     graph: OtherGraph = None,
     new_anchors: NewAnchors = False,
     pretrained: PretrainedOption = None,
     strict: Strict = False,
     anchor_file: AnchorFile = None,
-    columns: ColumnsOption = None,
-    header: HeaderOption = None,
-    settings: Settings = None,
-    root: Root = None,
+    given: Given = NOTHING,
     force: Force = False,
     spreadsheet: Spreadsheet = False,
     as_json: Json = False,
@@ -74,10 +69,7 @@ def embed_command(
     result = load_run(
         run,
         graph,
-        root=root,
-        settings=settings,
-        columns=columns,
-        header=header,
+        given,
         pretrained=pretrained,
         strict=strict,
         anchor_file=anchor_file,
@@ -91,7 +83,7 @@ def embed_command(
     changes = getattr(result, "changes", None)
     if as_json:
         sizes = {"graphs": len(result.node_names), "nodes": nodes, "dimensions": dimensions}
-        about = {"run": str(run), "graph": graph, "out": str(out), **sizes}
+        about = {"run": " ".join(run), "graph": graph, "out": str(out), **sizes}
         print_json(about if graph is None else {**about, "changes": changes and changes.to_dict()})
         return
     flush_notes()

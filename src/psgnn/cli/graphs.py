@@ -9,22 +9,20 @@ import typer
 
 from psgnn.cli.arguments import (
     Anchors,
-    ColumnsOption,
     Force,
     GraphArgument,
-    HeaderOption,
     Json,
     Memory,
     Quiet,
     Root,
     Seed,
-    Settings,
     Spreadsheet,
     Verbose,
     check_source,
     load_graphs,
     parse_anchors,
 )
+from psgnn.cli.reading import NOTHING, Given, reads_graph
 from psgnn.console import say
 
 FIGURE_SUFFIXES = (".png", ".svg", ".pdf")
@@ -50,6 +48,7 @@ def datasets_command(
     print_table("Datasets", columns, shown)
 
 
+@reads_graph
 def anchors_command(
     graph: GraphArgument,
     method: Annotated[
@@ -60,10 +59,7 @@ def anchors_command(
         int, typer.Option("--hops", min=0, help="An anchor covers the nodes within so many hops.")
     ] = 3,
     seed: Seed = 0,
-    columns: ColumnsOption = None,
-    header: HeaderOption = None,
-    settings: Settings = None,
-    root: Root = None,
+    given: Given = NOTHING,
     out: Annotated[
         Path | None, typer.Option("--out", "-o", help="Write the anchors (.csv .tsv .parquet .npz).")
     ] = None,
@@ -91,13 +87,14 @@ def anchors_command(
         check_output(out, force=force)
     if plot is not None:
         check_output(plot, force=force, suffixes=FIGURE_SUFFIXES)
-    check_source(graph)
+    for source in graph:
+        check_source(source)
     from psgnn.anchors import RULES
     from psgnn.anchors._diagnostics import COLUMNS, describe_anchors
     from psgnn.graph._exports import write_table
 
     methods = RULES.usable() if method == "all" else [method]
-    graphs = load_graphs(graph, root, settings, columns=columns, header=header)
+    graphs = load_graphs(graph, given)
     chosen = describe_anchors(
         graphs, methods, parse_anchors(anchors), hops=hops, seed=seed, show_progress=not quiet
     )
@@ -109,9 +106,9 @@ def anchors_command(
         with atomic_write(plot, force=force) as temporary:
             plot_anchors(graphs[0], chosen.of_graph(0), seed=seed).savefig(temporary)
     if as_json:
-        print_json(chosen.document(graph))
+        print_json(chosen.document(" ".join(graph)))
         return
-    print_table(f"Anchors of {graph} (within {hops} hops)", COLUMNS, chosen.rows())
+    print_table(f"Anchors of {' '.join(graph)} (within {hops} hops)", COLUMNS, chosen.rows())
     for path, what in ((out, "anchors are"), (plot, "picture is")):
         if path is not None:
             say(f"the {what} in {path}")

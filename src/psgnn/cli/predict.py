@@ -9,24 +9,21 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from psgnn.cli.arguments import (
-    ColumnsOption,
     Force,
-    HeaderOption,
     Json,
     Memory,
     NewAnchors,
     OtherGraph,
     PretrainedOption,
     Quiet,
-    Root,
-    RunArgument,
+    RunsArgument,
     Seed,
-    Settings,
     Spreadsheet,
     Strict,
     Verbose,
     load_run,
 )
+from psgnn.cli.reading import NOTHING, Given, reads_graph
 from psgnn.console import say
 from psgnn.errors import InputError
 
@@ -36,8 +33,9 @@ if TYPE_CHECKING:
 SHOWN = 20
 
 
+@reads_graph
 def predict_command(
-    run: RunArgument,
+    run: RunsArgument,
     pairs: Annotated[
         Path | None,
         typer.Option(
@@ -74,10 +72,7 @@ def predict_command(
     new_anchors: NewAnchors = False,
     pretrained: PretrainedOption = None,
     strict: Strict = False,
-    columns: ColumnsOption = None,
-    header: HeaderOption = None,
-    settings: Settings = None,
-    root: Root = None,
+    given: Given = NOTHING,
     seed: Seed = 0,
     force: Force = False,
     spreadsheet: Spreadsheet = False,
@@ -121,10 +116,7 @@ def predict_command(
     result = load_run(
         run,
         graph,
-        root=root,
-        settings=settings,
-        columns=columns,
-        header=header,
+        given,
         header_of=pairs,
         pretrained=pretrained,
         strict=strict,
@@ -147,9 +139,9 @@ def predict_command(
         if everyone:
             yield from answers_for_all(result, **asked)
         else:
-            yield answer(result, of=nodes or None, pairs=pairs, header=header, **asked)
+            yield answer(result, of=nodes or None, pairs=pairs, header=given.header, **asked)
 
-    about: dict[str, Any] = {"run": str(run), "graph": graph}
+    about: dict[str, Any] = {"run": " ".join(run), "graph": graph}
     if "pretrained" in result.record:
         about |= {key: result.record[key] for key in ("pretrained", "strict")}
     if out is not None:
@@ -167,7 +159,7 @@ def predict_command(
     best = "best missing links" if result.task == "link" else "best pairs that are not linked"
     whose = "every node" if everyone else ", ".join(nodes)
     what = str(pairs) if pairs is not None else f"best partners of {whose}" if nodes else best
-    _show(f"{run}: {what}", found, link=result.task == "link", several=everyone or len(nodes) > 1)
+    _show(f"{' '.join(run)}: {what}", found, link=result.task == "link", several=everyone or len(nodes) > 1)
 
 
 def _show(title: str, found: polars.DataFrame, *, link: bool, several: bool) -> None:

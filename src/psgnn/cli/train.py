@@ -13,21 +13,22 @@ import typer
 from psgnn.cli.arguments import (
     METRIC_LABELS,
     AnchorFile,
-    ColumnsOption,
     Epochs,
+    Folds,
     Force,
     GraphArgument,
-    HeaderOption,
     Json,
     Labels,
     Memory,
     Negatives,
     Preset,
     Quiet,
-    Root,
     Seed,
-    Settings,
     TaskOption,
+    TestLinks,
+    TestNonlinks,
+    ValLinks,
+    ValNonlinks,
     Verbose,
     check_source,
     load_graphs,
@@ -38,14 +39,17 @@ from psgnn.cli.arguments import (
     task_options,
 )
 from psgnn.cli.failures import fail
+from psgnn.cli.reading import NOTHING, Given, reads_graph
 from psgnn.console import say
 from psgnn.errors import InputError, unknown_name
+from psgnn.paths import without_secrets
 
 TASKS = ("link", "pair")
 
 log = logging.getLogger(__name__)
 
 
+@reads_graph
 def train_command(
     graph: GraphArgument,
     task: TaskOption = "link",
@@ -76,6 +80,11 @@ def train_command(
         str, typer.Option("--device", metavar="auto|cpu|cuda|mps", help="Where the network is trained.")
     ] = "auto",
     negatives: Negatives = None,
+    folds: Folds = None,
+    val_links: ValLinks = None,
+    test_links: TestLinks = None,
+    val_nonlinks: ValNonlinks = None,
+    test_nonlinks: TestNonlinks = None,
     refit: Annotated[
         bool,
         typer.Option(
@@ -87,10 +96,7 @@ def train_command(
         typer.Option("--option", metavar="KEY=VALUE", help="Setting of the model, such as estimator=simple."),
     ] = None,
     labels: Labels = None,
-    columns: ColumnsOption = None,
-    header: HeaderOption = None,
-    settings: Settings = None,
-    root: Root = None,
+    given: Given = NOTHING,
     out: Annotated[
         Path | None, typer.Option("--out", "-o", help="Folder for the run; resumes one in it.")
     ] = None,
@@ -113,7 +119,8 @@ def train_command(
 
     if out is not None:
         check_out(out, force=force)
-    check_source(graph)
+    for source in graph:
+        check_source(source)
     if anchor_file is not None:
         check_file(anchor_file.expanduser())
         if anchors is not None:
@@ -137,10 +144,13 @@ def train_command(
         chosen["decoder"] = decoder
     if init is not None:
         chosen["init"] = init
-    graphs = load_graphs(graph, root, settings, labels, columns, header)
+    graphs = load_graphs(graph, given, labels)
     if anchor_file is not None:
         chosen["anchors"] = read_anchors(anchor_file, graphs)
-    split = make_task(graphs, task, seed, **task_options(negatives))
+    title = " ".join(map(without_secrets, graph))
+    own = {"val_links": val_links, "test_links": test_links, "val_nonlinks": val_nonlinks}
+    own["test_nonlinks"] = test_nonlinks
+    split = make_task(graphs, task, seed, **task_options(task, graphs, given, negatives, folds, own))
     if labels is not None and task == "link":
         log.info("the labels are kept for reports; --task pair learns them")
     if out is None:
@@ -156,7 +166,7 @@ def train_command(
             out=out,
             progress=not quiet and place()[0] == 0,
             tensorboard=tensorboard,
-            command=shlex.join(["psgnn", *sys.argv[1:]]),
+            command=shlex.join(["psgnn", *map(without_secrets, sys.argv[1:])]),
             device=device,
             force=force,
             refit=refit,
@@ -172,7 +182,7 @@ def train_command(
     if place()[0] > 0:  # the first process of a job speaks for all
         return
     if as_json:
-        print_json({"graph": graph, "out": None if out is None else str(out), **result.record})
+        print_json({"graph": title, "out": None if out is None else str(out), **result.record})
         return
     parts = {
         "validation": result.val,
@@ -186,7 +196,7 @@ def train_command(
         for name, part in parts.items()
         if part is not None
     ]
-    print_table(f"{model} ({preset}) on {graph}, {task} task{_drawn(negatives)}", shown_columns, rows)
+    print_table(f"{model} ({preset}) on {title}, {task} task{_drawn(negatives)}", shown_columns, rows)
     record = result.record
     say(f"best epoch {record['best_epoch']} of {record['epochs_run']}, {record['seconds']:.1f} s")
     if refit:
@@ -199,6 +209,7 @@ def train_command(
         say(f"the run is in {out}")
 
 
+@reads_graph
 def compare_command(
     graph: GraphArgument,
     task: TaskOption = "link",
@@ -214,14 +225,16 @@ def compare_command(
     ] = False,
     preset: Preset = "best",
     negatives: Negatives = None,
+    folds: Folds = None,
+    val_links: ValLinks = None,
+    test_links: TestLinks = None,
+    val_nonlinks: ValNonlinks = None,
+    test_nonlinks: TestNonlinks = None,
     seeds: Annotated[int, typer.Option("--seeds", min=1, help="Number of splits.")] = 3,
     first_seed: Annotated[int, typer.Option("--first-seed", min=0, help="Seed of the first split.")] = 0,
     epochs: Epochs = None,
     labels: Labels = None,
-    columns: ColumnsOption = None,
-    header: HeaderOption = None,
-    settings: Settings = None,
-    root: Root = None,
+    given: Given = NOTHING,
     out: Annotated[
         Path | None, typer.Option("--out", "-o", help="Write the table (.csv .tsv .parquet .npz).")
     ] = None,
@@ -239,7 +252,8 @@ def compare_command(
     from psgnn.memory import limit_memory
     from psgnn.paths import check_output
 
-    check_source(graph)
+    for source in graph:
+        check_source(source)
     from psgnn.graph._exports import write_table
     from psgnn.training._compare import InterruptedComparison, compare, parse_models
     from psgnn.training._peers import PEERS
@@ -250,9 +264,12 @@ def compare_command(
         check_output(out, force=force)
     names = parse_models(models)
     others = names_of(peers, list(PEERS), "peer")
-    graphs = load_graphs(graph, root, settings, labels, columns, header)
+    graphs = load_graphs(graph, given, labels)
     if labels is not None and task == "link":
         log.info("the link task does not use --labels; --task pair compares by them")
+    own = {"val_links": val_links, "test_links": test_links, "val_nonlinks": val_nonlinks}
+    own["test_nonlinks"] = test_nonlinks
+    title = " ".join(map(without_secrets, graph))
     try:
         rows = compare(
             graphs,
@@ -264,13 +281,13 @@ def compare_command(
             seeds=seeds,
             first_seed=first_seed,
             epochs=epochs,
-            task_options=task_options(negatives),
+            task_options=task_options(task, graphs, given, negatives, folds, own),
             show_progress=not quiet,
         )
     except InterruptedComparison as stopped:
         if stopped.rows and not as_json:
             _print_comparison(
-                stopped.rows, f"{graph}, {task} task{_drawn(negatives)}, until the interruption"
+                stopped.rows, f"{title}, {task} task{_drawn(negatives)}, until the interruption"
             )
         raise
     if out is not None:
@@ -278,10 +295,10 @@ def compare_command(
     if as_json:
         splits = list(range(first_seed, first_seed + seeds))
         options = {"task": task, "negatives": negatives, "preset": preset, "seeds": splits}
-        print_json({"graph": graph, **options, "rows": rows})
+        print_json({"graph": title, **options, "rows": rows})
         return
     about = f"{seeds} splits, mean ± sd" if seeds > 1 else "1 split"
-    _print_comparison(rows, f"{graph}, {task} task{_drawn(negatives)}, test pairs of {about}")
+    _print_comparison(rows, f"{title}, {task} task{_drawn(negatives)}, test pairs of {about}")
 
 
 def _print_comparison(rows: list[dict[str, Any]], title: str) -> None:

@@ -67,7 +67,9 @@ def read_links(spark: SparkSession, path: str, columns: Columns | None = None) -
     names = table.columns
     pair = chosen_pair(names, columns) if columns is not None else named_pair(names, True) or (0, 1)
     if pair is None or len(names) < 2:
-        raise InputError(f"{path} has the columns {', '.join(names)}; name two of them with --columns")
+        raise InputError(
+            f"{path} has the columns {', '.join(names)}; name two of them with --source and --target"
+        )
     first, second = (F.col(f"`{names[i]}`") for i in pair)
     ends = table.select(first.alias("a"), second.alias("b"))
     if ends.where(F.col("a").isNull() | F.col("b").isNull()).take(1):

@@ -1,5 +1,6 @@
 """Graphs: reading and writing them, the CSR adjacency behind them, and many graphs side by side."""
 
+from psgnn.graph._build import Reading
 from psgnn.graph._graph import (
     LARGE_NODES,
     MAX_NODES,
@@ -11,7 +12,7 @@ from psgnn.graph._graph import (
     check_names,
 )
 from psgnn.graph._names import read_names, read_sets
-from psgnn.graph._read import Reading, read_graph, read_labels, read_pairs
+from psgnn.graph._read import read_graph, read_labels, read_pairs
 
 __all__ = [
     "LARGE_NODES",

@@ -23,7 +23,13 @@ INTEGER = r"^(?:0|[1-9][0-9]*)$"  # 007 is a name, and keeps its zeros
 
 @dataclass(frozen=True)
 class Edges:
-    """Edge ``i`` joins the nodes ``rows[i]`` and ``cols[i]``, in any direction and any number of times."""
+    """Edge ``i`` joins the nodes ``rows[i]`` and ``cols[i]``, in any direction and any number of times.
+
+    ``weight``, ``times`` and ``graphs`` have a value per edge, where they are known; ``weighted`` says that there are
+    weights, whether they are wanted or not. ``directed`` is what the format says about direction, None if it says
+    nothing. Edges of a ``matrix`` may stand there in both directions.
+    ``sides [N]`` is 0 or 1. ``notes`` say what columns were taken for, and ``ignored`` which were left out.
+    """
 
     rows: IntArray
     cols: IntArray
@@ -31,7 +37,14 @@ class Edges:
     weighted: bool = False
     ignored: tuple[str, ...] = ()
     attributes: dict[str, Any] = field(default_factory=dict)
-    weight: npt.NDArray[np.float64] | None = None  # of every edge, where a column of weights was asked for
+    weight: npt.NDArray[np.float64] | None = None
+    times: npt.NDArray[np.float64] | None = None
+    graphs: pl.Series | None = None
+    directed: bool | None = None
+    matrix: bool = False
+    sides: npt.NDArray[np.int8] | None = None
+    side_names: tuple[str, str] = ("source", "target")
+    notes: tuple[str, ...] = ()
 
 
 def as_integers(*columns: pl.Series) -> list[pl.Series] | None:
@@ -98,6 +111,7 @@ def declared_edges(
     edges: list[tuple[str, str]],
     weights: Sequence[str] = (),
     labels: list[str] | None = None,
+    directed: bool | None = None,
 ) -> Edges:
     """Edges between nodes that a file declares by their ids, and names by ``labels`` if there are any."""
     if not ids:
@@ -118,7 +132,8 @@ def declared_edges(
     )
     columns = [pl.Series(list(known.values()), dtype=pl.String), *ends]
     names, (_, rows, cols) = number(*(as_integers(*columns) or columns))
-    return Edges(rows, cols, names, weighted=bool(weights))
+    weight = np.array(weights, np.float64) if weights and len(weights) == len(edges) else None
+    return Edges(rows, cols, names, weighted=bool(weights), weight=weight, directed=directed)
 
 
 def _is_finite(text: str) -> bool:

@@ -10,13 +10,12 @@ from pathlib import Path
 from typing import Any
 from xml.parsers import expat
 
-import polars as pl
-
 from psgnn.errors import InputError
 from psgnn.graph._bytes import base_name, decoded, decoding, read_bytes
-from psgnn.graph._edges import Edges, as_integers, declared_edges, number
-from psgnn.graph._headers import Columns
+from psgnn.graph._edge_table import edges_of
+from psgnn.graph._edges import Edges, declared_edges
 from psgnn.graph._matrices import read_mat, read_mtx, read_npz
+from psgnn.graph._options import ReadOptions, refuse_columns
 from psgnn.graph._tables import read_table
 
 TOKEN = re.compile(rb'\s+|#[^\n]*|"[^"]*"|[\[\]]|[^\s\[\]"]+|"')
@@ -29,9 +28,12 @@ def read_gml(path: Path) -> Edges:
     labels: list[str] = []
     edges: list[tuple[str, str]] = []
     weights: list[str] = []
+    directed: bool | None = None
     for line, kind, values in _blocks(path):
         try:
-            if kind == "node":
+            if kind == "graph":
+                directed = values["directed"] == "1" if "directed" in values else None
+            elif kind == "node":
                 ids.append(values["id"])
                 labels.append(values.get("label", ""))
             else:
@@ -40,11 +42,11 @@ def read_gml(path: Path) -> Edges:
         except KeyError as missing:
             raise InputError(f"{path}, line {line}: {kind} has no {missing}; add it") from None
     named = all(labels) and len(set(labels)) == len(labels)
-    return declared_edges(str(path), "GML", ids, edges, weights, labels if named else None)
+    return declared_edges(str(path), "GML", ids, edges, weights, labels if named else None, directed)
 
 
 def _blocks(path: Path) -> Iterator[tuple[int, str, dict[str, str]]]:
-    """The line, kind and plain values of every node and edge of the graph."""
+    """The line, kind and plain values of every node and edge, and of the graph."""
     text = decoded(path)
     stack: list[tuple[str, int, dict[str, str]]] = []
     key, line = "", 1
@@ -55,7 +57,7 @@ def _blocks(path: Path) -> Iterator[tuple[int, str, dict[str, str]]]:
                 if not stack or key:
                     raise InputError(f"{path}, line {line}: a bracket closes nothing; is this GML?")
                 kind, start, values = stack.pop()
-                if kind in ("node", "edge") and len(stack) == 1:
+                if (kind in ("node", "edge") and len(stack) == 1) or (kind == "graph" and not stack):
                     yield start, kind, values
             elif word == b"[":
                 if not key:
@@ -81,7 +83,8 @@ class _GraphmlParser:
         self.nodes: list[str] = []
         self.edges: list[tuple[str, str]] = []
         self.weight_keys: set[str] = set()
-        self.weighted = False
+        self.weights: list[str] = []
+        self.directed: bool | None = None
         self.weight: list[str] | None = None  # the text of the one that is being read
         self.expat = expat.ParserCreate(namespace_separator=" ")
         self.expat.StartDoctypeDeclHandler = self.doctype
@@ -102,10 +105,13 @@ class _GraphmlParser:
                 self.nodes.append(attributes["id"])
             elif tag == "edge":
                 self.edges.append((attributes["source"], attributes["target"]))
+            elif tag == "graph":
+                default = attributes.get("edgedefault")
+                self.directed = {"directed": True, "undirected": False}.get(str(default))
             elif tag == "key" and attributes.get("attr.name") == "weight":
                 self.weight_keys.add(attributes["id"])
             elif tag == "data" and attributes["key"] in self.weight_keys:
-                self.weight, self.weighted = [], True
+                self.weight = []
             elif tag == "hyperedge":
                 raise self.error("hyperedges are not supported; write edges between two nodes")
         except KeyError as missing:
@@ -125,6 +131,7 @@ class _GraphmlParser:
             finite = False
         if not finite:
             raise self.error(f"the weight {text[:40]!r} is not a finite number; correct or remove it")
+        self.weights.append(text)
 
 
 def read_graphml(path: Path) -> Edges:
@@ -134,7 +141,9 @@ def read_graphml(path: Path) -> Edges:
         parser.expat.Parse(read_bytes(path), True)
     if not parser.nodes:
         raise InputError(f"{path} is XML without a <node>; expected GraphML")
-    return declared_edges(str(path), "GraphML", parser.nodes, parser.edges, ["1"] * parser.weighted)
+    return declared_edges(
+        str(path), "GraphML", parser.nodes, parser.edges, parser.weights, directed=parser.directed
+    )
 
 
 FORM = '{"nodes": [{"id": "a"}, ...], "links": [{"source": "a", "target": "b"}, ...]}'
@@ -160,7 +169,9 @@ def read_nodelink(path: Path) -> Edges:
             weights.append(str(link["weight"]))
         elif link.get("weight") is not None:
             raise InputError(f"{path}, link {i}: the weight is not a finite number; correct or remove it")
-    return declared_edges(str(path), "node-link JSON", ids, edges, weights)
+    directed = document.get("directed")
+    known = directed if isinstance(directed, bool) else None
+    return declared_edges(str(path), "node-link JSON", ids, edges, weights, directed=known)
 
 
 def _name(path: Path, kind: str, place: int, item: Any, key: str) -> str:
@@ -170,14 +181,8 @@ def _name(path: Path, kind: str, place: int, item: Any, key: str) -> str:
     return str(value)
 
 
-def read_edges(
-    path: Path, columns: Columns | None = None, header: bool | None = None, weight: str | None = None
-) -> Edges:
-    """Read a file in the format of its suffix; an unknown suffix is taken for a text edge list.
-
-    ``columns`` of a text or Parquet edge list hold the nodes, and ``weight`` is the column of the weights;
-    ``header`` says whether a text one has a header.
-    """
+def read_edges(path: Path, how: ReadOptions) -> Edges:
+    """Read a file in the format of its suffix; an unknown suffix is taken for a text edge list."""
     suffix = Path(base_name(path)).suffix
     readers: dict[str, Callable[[Path], Edges]] = {
         ".npz": read_npz,
@@ -188,30 +193,8 @@ def read_edges(
         ".json": read_nodelink,
     }
     if suffix not in readers:
-        return _read_edge_table(path, columns, header, weight)
-    if columns is not None or weight is not None:
-        raise InputError(f"{path} is no table of edges; columns can be named in text and Parquet alone")
-    if header is not None:
+        return edges_of(read_table(path, edges=True, how=how), how)
+    refuse_columns(str(path), how)
+    if how.header is not None:
         raise InputError(f"{path} is no table of edges; --header and --no-header go with text files")
     return readers[suffix](path)
-
-
-def _read_edge_table(path: Path, columns: Columns | None, header: bool | None, weight: str | None) -> Edges:
-    table = read_table(path, edges=True, columns=columns, header=header, weight=weight)
-    weights = table.weights()
-    ends = [table.first, table.second]
-    ids = as_integers(*ends)
-    if ids is not None:
-        for column in ids:
-            table.refuse(column < 0, "a node id is negative; use integers from 0 up, or names")
-    else:
-        ids = [column.cast(pl.String) for column in ends]
-        if all(column.cast(pl.Float64, strict=False).null_count() == 0 for column in ids):
-            for column in ids:
-                refused = ~column.str.contains("^[0-9]+$")
-                table.refuse(refused, "a node id is no integer from 0 up; use such integers, or names")
-    names, (rows, cols) = number(*ids)
-    if weights is not None and weight is not None:
-        table.refuse(weights <= 0, "the length is not above 0; correct or remove it")
-        return Edges(rows, cols, names, ignored=table.ignored, weight=weights.to_numpy())
-    return Edges(rows, cols, names, weighted=weights is not None, ignored=table.ignored)

@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from psgnn.errors import InputError, MissingExtraError
-from psgnn.graph._kinds import Kinds
+from psgnn.graph._kinds import PER_EDGE, Kinds
 from psgnn.kernels._csr import (
     bucket_edges,
     connected_components,
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     import scipy.sparse
     from torch_geometric.data import Data
 
-    from psgnn.graph._read import Reading
+    from psgnn.graph._build import Reading
 
 IntArray = npt.NDArray[np.int64]
 MAX_NODES = 2**31 - 1
@@ -239,6 +239,12 @@ class Graph:
         """Every edge once: int64 ``[2, E]`` with ``u < v``, or source and target of every directed edge."""
         return self.adjacency.edges() if self.arcs is None else self.arcs
 
+    @property
+    def _edge_columns(self) -> dict[str, npt.NDArray[np.float64]]:
+        """What every edge has, by the name of its column."""
+        known = {name.removesuffix("s"): getattr(self, name) for name in PER_EDGE}
+        return {name: column for name, column in known.items() if column is not None}
+
     def to_pyg(self) -> Data:
         """The graph as a PyG ``Data`` with both directions of every edge; needs the extra ``train``."""
         try:
@@ -274,12 +280,15 @@ class Graph:
         return scipy.sparse.csr_array(parts, shape=(self.num_nodes, self.num_nodes), copy=True)
 
     def to_polars(self) -> polars.DataFrame:
-        """Every edge once by the names of its ends: the columns ``source`` and ``target``, and ``length`` if known."""
+        """Every edge once by the names of its ends: the columns ``source`` and ``target``, and what else edges have.
+
+        That is ``length``, ``strength``, and ``time`` and ``last_time`` in seconds since 1970.
+        """
         import polars
 
         names = polars.Series(self.names, dtype=polars.String)
         table = polars.DataFrame({"source": names[self.edges[0]], "target": names[self.edges[1]]})
-        return table if self.lengths is None else table.with_columns(length=self.lengths)
+        return table.with_columns(**self._edge_columns)
 
     def __repr__(self) -> str:
         parts = [f"nodes={self.num_nodes}", f"edges={self.num_edges}"]

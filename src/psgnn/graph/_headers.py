@@ -33,6 +33,7 @@ EDGE_NAMES = (
 )
 LABEL_NAMES = tuple(product(("node", "nodeid", "id", "name"), ("label", "class", "y", "group", "set")))
 INDEX_NAMES = ("edgeid", "eid", "linkid", "rowid", "row", "index", "relationid", "relationshipid")
+DATE = re.compile(r"\d{4}-\d{2}(-\d{2}([T ]\d{2}:\d{2}.*)?)?$")
 ENOUGH_COUNTED = 10  # records, to take their numbers for no nodes
 WEIGHT_NAMES = ("weight", "weights", "w", "value")
 
@@ -140,12 +141,38 @@ def chosen_column(header: Sequence[str], column: str) -> int | None:
     return names.index(wanted) if wanted in names else None
 
 
-def weight_column(
-    header: Sequence[str], sample: list[list[str]], pair: tuple[int, int], asked: int | None = None
-) -> int | None:
-    """The column that was asked for, that is named so, or a numeric one after the first two."""
-    if asked is not None:
-        return asked
+def ignored_columns(
+    names: Sequence[str], sample: Sequence[Sequence[str]], used: Collection[int]
+) -> tuple[str, ...]:
+    """The columns that are not used, in quotes, each with the option that would use it if it looks like one."""
+    return tuple(
+        _ignored(i, name, [record[i] for record in sample if i < len(record)])
+        for i, name in enumerate(names)
+        if i not in used
+    )
+
+
+def _ignored(place: int, name: str, fields: Sequence[str]) -> str:
+    known = [field for field in fields if field]
+    asked = name or str(place + 1)
+    asked = f"'{asked}'" if " " in asked else asked
+    option = ""
+    if known and all(map(_is_moment, known)):
+        option = f" (--time {asked})"
+    elif known and all(is_number(field.replace(",", ".")) for field in known):
+        option = f" (--weight {asked})"
+    return (f"'{name}'" if name else f"field {place + 1}") + option
+
+
+def _is_moment(field: str) -> bool:
+    """Whether a field looks like a date, or like seconds since 1970 from 1973 on."""
+    if field.isdecimal():
+        return len(field) in (9, 10)
+    return DATE.match(field) is not None
+
+
+def weight_column(header: Sequence[str], sample: list[list[str]], pair: tuple[int, int]) -> int | None:
+    """The column that is named so, or a numeric one after the first two."""
     for i, name in enumerate(header):
         if _plain(name) in WEIGHT_NAMES and i not in pair:
             return i

@@ -5,20 +5,24 @@ from __future__ import annotations
 import math
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 import polars as pl
 import scipy  # its parts load when they are used
 
 from psgnn.errors import InputError
-from psgnn.graph._edges import Edges, as_integers, number
+from psgnn.graph._edge_table import edges_of
+from psgnn.graph._edges import Edges
 from psgnn.graph._graph import check_names, list_names, pyg_num_nodes, to_numpy
-from psgnn.graph._headers import Columns, chosen_pair, first_pair, named_pair
+from psgnn.graph._headers import chosen_pair, first_pair, ignored_columns, named_pair
 from psgnn.graph._matrices import from_edge_index, from_matrix
+from psgnn.graph._node_table import NodeTable
+from psgnn.graph._options import COUNT, ReadOptions, refuse_columns
 from psgnn.graph._records import SAMPLE_RECORDS
-from psgnn.graph._table import asked_weight
+from psgnn.graph._table import Table, asked_columns, no_column
+from psgnn.graph._times import seconds_of
 
 if TYPE_CHECKING:
     import networkx
@@ -26,91 +30,101 @@ if TYPE_CHECKING:
 PygData: TypeAlias = Any  # torch_geometric.data.Data, which the core does not import
 
 
-def from_memory(source: Any, columns: Columns | None, weight: str | None = None) -> Edges:
-    """Read a table, a networkx graph, a SciPy sparse matrix or a PyG ``Data``; ``weight`` is a column of a table."""
-    if hasattr(source, "columns") and hasattr(source, "shape"):
-        return _from_frame(source, columns, weight)
-    if weight is not None:
-        raise InputError(
-            f"weights can be named in tables and files of edges, not in a {type(source).__name__}"
-        )
+def from_memory(source: Any, how: ReadOptions) -> Edges:
+    """Read a table, a networkx graph, a SciPy sparse matrix or a PyG ``Data``."""
+    if is_frame(source):
+        return edges_of(_edge_table(source, how), how)
+    origin = f"the {type(source).__name__}"
     if hasattr(source, "edge_index"):
+        refuse_columns(origin, how)
         return _from_data(source)
     if scipy.sparse.issparse(source):
-        return from_matrix(source, f"the {type(source).__name__}")
+        refuse_columns(origin, how)
+        return from_matrix(source, origin)
     nx = sys.modules.get("networkx")  # whoever holds one of its graphs has imported it
     if nx is not None and isinstance(source, nx.Graph):
-        return _from_networkx(source)
+        refuse_columns(origin, how, attributes=True)
+        return _from_networkx(source, how)
     raise InputError(
         f"cannot read a graph from {type(source).__name__}; pass a path, a table, a networkx graph, "
         "a SciPy sparse matrix or a PyG Data"
     )
 
 
-def _from_frame(frame: Any, columns: Columns | None, weight: str | None) -> Edges:
+def is_frame(source: Any) -> bool:
+    """Whether this is a table of pandas, polars or Arrow."""
+    return hasattr(source, "columns") and hasattr(source, "shape")
+
+
+def _edge_table(frame: Any, how: ReadOptions) -> Table:
     """A table of pandas, polars or Arrow: one row per edge."""
-    # The columns of an Arrow table are arrays; their names are apart.
-    names = [str(name) for name in (getattr(frame, "column_names", None) or frame.columns)]
-    below = _first_rows(frame, len(names))
+    names, below = _names(frame), _first_rows(frame)
+    columns = how.columns
     pair = (chosen_pair(names, columns) if columns else named_pair(names, edges=True)) or first_pair(
         names, below
     )
     if len(names) < 2 or (columns and chosen_pair(names, columns) is None):
         asked = f" {columns[0]} and {columns[1]}" if columns else " two"
         raise InputError(f"the table has no columns{asked}; it has {', '.join(names) or 'none'}")
-    ends = [_filled_column(frame, names, i) for i in pair]
-    ids = as_integers(*ends) if all(column.dtype.is_integer() for column in ends) else None
-    if ids is not None and any((column < 0).any() for column in ids):
-        raise InputError("a node id is negative; use integers from 0 up, or names")
-    labels, (rows, cols) = number(*(ids or [column.cast(pl.String) for column in ends]))
-    place = asked_weight("the table", names, weight, pair)
-    rest = tuple(name for i, name in enumerate(names) if i not in (*pair, place))
-    return Edges(
-        rows, cols, labels, ignored=rest, weight=None if place is None else _lengths(frame, names, place)
-    )
+    first, second = (_filled_column(frame, names, i) for i in pair)
+    more = asked_columns("the table", names, how, pair)
+    ignored = ignored_columns(names, below, (*pair, *more.values()))
+    found = {role: _column(frame, i) for role, i in more.items()}
+    titles = (names[pair[0]], names[pair[1]])
+    return Table(first, second, _row_of_table, found, titles, ignored, typed=True)
 
 
-def _lengths(frame: Any, names: Sequence[str], i: int) -> npt.NDArray[np.float64]:
-    """A column of lengths, which are all finite and above 0."""
-    found = pl.Series(np.asarray(_column(frame, i)).tolist(), strict=False).cast(pl.Float64, strict=False)
-    wrong = ~(found.is_finite() & (found > 0)).fill_null(False)
-    if wrong.any():
-        raise InputError(
-            f"the column '{names[i]}' has no length above 0 in row {wrong.arg_max()}; correct or remove it"
-        )
-    return found.to_numpy()
+def frame_of_nodes(frame: Any) -> NodeTable:
+    """A table of pandas, polars or Arrow: one row per node."""
+    columns = {name: _column(frame, i) for i, name in enumerate(_names(frame))}
+    if not columns or not len(next(iter(columns.values()))):
+        raise InputError("the table of nodes is empty; give it a row per node")
+    return NodeTable(columns, _row_of_table, "the table of nodes")
+
+
+def _row_of_table(row: int) -> str:
+    return f"row {row} of the table"
+
+
+def _names(frame: Any) -> list[str]:
+    """The names of the columns; those of an Arrow table are apart from its arrays."""
+    return [str(name) for name in (getattr(frame, "column_names", None) or frame.columns)]
 
 
 def named_pairs(frame: Any) -> list[tuple[str, str]]:
     """The pairs of names in two columns of a table: ``source`` and ``target`` or the like, or the first two."""
-    names = [str(name) for name in (getattr(frame, "column_names", None) or frame.columns)]
+    names = _names(frame)
     if len(names) < 2:
         raise InputError(f"a table of pairs needs two columns, found {', '.join(names) or 'none'}")
-    pair = named_pair(names, edges=True) or first_pair(names, _first_rows(frame, len(names)))
+    pair = named_pair(names, edges=True) or first_pair(names, _first_rows(frame))
     ends = (_filled_column(frame, names, i).cast(pl.String).to_list() for i in pair)
     return list(zip(*ends, strict=True))
 
 
 def _filled_column(frame: Any, names: Sequence[str], i: int) -> pl.Series:
     """A column of a table, in which no row may be empty."""
-    found = pl.Series(names[i], np.asarray(_column(frame, i)).tolist(), strict=False)
+    found = _column(frame, i).alias(names[i])
     empty = found.is_null() | (found.is_nan() if found.dtype.is_float() else False)
     if empty.any():
         raise InputError(f"the column '{names[i]}' is empty in row {empty.arg_max()}; name both nodes")
     return found
 
 
-def _column(frame: Any, i: int) -> Any:
-    return frame.column(i) if hasattr(frame, "column_names") else frame[frame.columns[i]]
+def _column(frame: Any, i: int) -> pl.Series:
+    column = frame.column(i) if hasattr(frame, "column_names") else frame[frame.columns[i]]
+    values = np.asarray(column)
+    if values.dtype.kind == "M":  # moments, whose unit a list of numbers would lose
+        return pl.Series(values.astype("datetime64[us]"))
+    return pl.Series(values.tolist(), strict=False)
 
 
-def _first_rows(frame: Any, num_columns: int) -> list[list[str]]:
-    """The first three columns of the first rows, as text."""
-    columns = [np.asarray(_column(frame, i)[:SAMPLE_RECORDS]).tolist() for i in range(min(3, num_columns))]
-    return [[str(value) for value in row] for row in zip(*columns, strict=True)]
+def _first_rows(frame: Any) -> list[list[str]]:
+    """The first rows, as text."""
+    columns = [_column(frame[:SAMPLE_RECORDS], i).to_list() for i in range(len(_names(frame)))]
+    return [["" if value is None else str(value) for value in row] for row in zip(*columns, strict=True)]
 
 
-def _from_networkx(graph: networkx.Graph) -> Edges:
+def _from_networkx(graph: networkx.Graph, how: ReadOptions) -> Edges:
     names = [str(node) for node in graph]
     check_names(names, len(graph))
     edges = list(graph.edges(data="weight"))
@@ -129,9 +143,29 @@ def _from_networkx(graph: networkx.Graph) -> Edges:
         cols,
         names,
         weighted=any(weight is not None for _, _, weight in edges),
+        weight=None
+        if how.weight in (None, COUNT)
+        else _of_edges(graph, how.weight).cast(pl.Float64, strict=False).to_numpy(),
+        times=None if how.time is None else seconds_of(_of_edges(graph, how.time), _refuse_edge),
+        directed=graph.is_directed(),
         ignored=tuple(f"node attribute {key}" for key in keys if key not in used),
         attributes={"y": np.array(labels)} if labelled else {},
     )
+
+
+def _of_edges(graph: networkx.Graph, name: str) -> pl.Series:
+    """An attribute of every edge."""
+    values = [value for _, _, value in graph.edges(data=name)]
+    if all(value is None for value in values):
+        raise no_column(
+            "the graph", name, sorted({str(key) for *_, data in graph.edges(data=True) for key in data})
+        )
+    return pl.Series(values, strict=False)
+
+
+def _refuse_edge(bad: pl.Series, reason: str) -> None:
+    if bad.any():
+        raise InputError(f"edge {bad.arg_max()} of the graph: {reason}")
 
 
 def _from_data(data: PygData) -> Edges:
@@ -146,4 +180,5 @@ def _from_data(data: PygData) -> Edges:
     if data.get("node_names") is not None:
         names = list_names(data.node_names, len(edges.names))
     attributes = {key: to_numpy(data[key]) for key in ("x", "y") if data.get(key) is not None}
-    return Edges(edges.rows, edges.cols, names, weighted=weight is not None, attributes=attributes)
+    known = None if weight is None else values.reshape(-1).astype(np.float64)
+    return replace(edges, names=names, weighted=weight is not None, weight=known, attributes=attributes)

@@ -73,6 +73,7 @@ class Kinds:
     times: Numbers | None = None
     last_times: Numbers | None = None
     sides: npt.NDArray[np.int8] | None = None
+    side_names: tuple[str, str] = ("source", "target")
 
     @classmethod
     def of(cls, graphs: Sequence[Graph], ptr: IntArray) -> Kinds | None:
@@ -100,7 +101,9 @@ class Kinds:
             else np.concatenate([np.asarray(g.sides, np.int8) for g in graphs])
         )
         columns = {name: joined(name) for name in PER_EDGE}
-        return cls(edges, int(ptr[-1]), "directed" in kind, sides=sides, **columns)
+        return cls(
+            edges, int(ptr[-1]), "directed" in kind, sides=sides, side_names=graphs[0].side_names, **columns
+        )
 
     @cached_property
     def names(self) -> tuple[str, ...]:

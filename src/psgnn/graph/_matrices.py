@@ -7,6 +7,7 @@ import re
 import struct
 import zlib
 from collections.abc import Iterator
+from dataclasses import replace
 from io import BytesIO
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -234,7 +235,7 @@ def read_mtx(path: Path) -> Edges:
         raise InputError(f"{path} has shape {size[:2]}; an adjacency matrix is square")
     if layout == "array":
         return _read_array(path, text[sizes.end() :], size[0], symmetry)
-    weight = None if kind in ("pattern", "complex") else 2
+    weight = {} if kind in ("pattern", "complex") else {"weight": 2}
     table = Records(path, text, " ", sizes.end()).table((0, 1), weight, integers=True)
     if len(table.first) != size[2]:
         raise InputError(f"{path} has {len(table.first)} entries where its header says {size[2]}; is it cut?")
@@ -245,7 +246,7 @@ def read_mtx(path: Path) -> Edges:
     rows, cols = (column.to_numpy() - 1 for column in ends)
     data = np.ones(rows.size) if values is None else values.to_numpy()
     matrix = scipy.sparse.coo_array((data, (rows, cols)), shape=(size[0], size[0]))
-    return from_matrix(matrix, str(path), first=1)
+    return replace(from_matrix(matrix, str(path), first=1), directed=None if symmetry == "general" else False)
 
 
 def _read_array(path: Path, text: bytes, num_nodes: int, symmetry: str) -> Edges:
@@ -262,7 +263,7 @@ def _read_array(path: Path, text: bytes, num_nodes: int, symmetry: str) -> Edges
     else:
         cols, rows = np.triu_indices(num_nodes, k=first)
     matrix = scipy.sparse.coo_array((values, (rows, cols)), shape=(num_nodes, num_nodes))
-    return from_matrix(matrix, str(path), first=1)
+    return replace(from_matrix(matrix, str(path), first=1), directed=None if symmetry == "general" else False)
 
 
 def read_mat(path: Path) -> Edges:
@@ -315,7 +316,9 @@ def from_matrix(matrix: Any, origin: str, first: int = 0) -> Edges:
     stored = entries.data != 0
     rows, cols = (index[stored].astype(np.int64) for index in entries.coords)
     names = row_names(matrix.shape[0], origin, first)
-    return Edges(rows, cols, names, weighted=bool((entries.data[stored] != 1).any()))
+    values = entries.data[stored]
+    weight = values.real.astype(np.float64)
+    return Edges(rows, cols, names, weighted=bool((values != 1).any()), weight=weight, matrix=True)
 
 
 def _entries(matrix: Any, origin: str) -> Any:
@@ -353,4 +356,4 @@ def from_edge_index(edge_index: npt.NDArray[Any], num_nodes: int | None, origin:
         raise InputError(f"{origin}: edge_index names nodes {low}..{high}, but there are {num_nodes} nodes")
     names = row_names(num_nodes, origin)
     rows, cols = edge_index.astype(np.int64)
-    return Edges(rows, cols, names)
+    return Edges(rows, cols, names, matrix=True)

@@ -12,6 +12,7 @@ import polars as pl
 from psgnn.errors import InputError
 from psgnn.graph._bytes import decoded
 from psgnn.graph._graph import IntArray
+from psgnn.graph._options import ReadOptions
 from psgnn.graph._read import codes_of, logger, nearest_name, note_skipped, unknown_node
 from psgnn.graph._tables import read_table
 from psgnn.paths import PathLike
@@ -88,7 +89,7 @@ def read_sets(
     Raises:
         InputError: If a node is not in the graph, or stands twice in a set.
     """
-    table = read_table(Path(path).expanduser(), node_names=node_names, header=header)
+    table = read_table(Path(path).expanduser(), node_names=node_names, how=ReadOptions(header=header))
     note_skipped(path, table, node_names)
     frame = pl.DataFrame(
         {"node": codes_of(table.first, node_names, table.where), "set": table.second.cast(pl.String)}

@@ -6,7 +6,7 @@ import json
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -15,14 +15,17 @@ import polars as pl
 
 from psgnn.errors import InputError
 from psgnn.graph import _parquet_child
-from psgnn.graph._headers import Columns, first_pair, named_pair, weight_column
+from psgnn.graph._headers import chosen_column, first_pair, ignored_columns, named_pair, weight_column
+from psgnn.graph._node_table import NodeTable
+from psgnn.graph._options import ReadOptions
 from psgnn.graph._records import SAMPLE_RECORDS
-from psgnn.graph._table import Table, asked_pair, asked_weight, need_rows, shortened
+from psgnn.graph._table import Table, asked_columns, asked_pair, need_rows, no_column, shortened
 from psgnn.paths import check_file
 
 
-def read_parquet(path: Path, edges: bool, asked: Columns | None, named_weight: str | None = None) -> Table:
-    """Read the columns of the nodes, and the weight of ``edges``."""
+def read_parquet(path: Path, edges: bool, how: ReadOptions) -> Table:
+    """Read the columns of the nodes, and those that were asked for beside them."""
+    asked = how.columns
     check_file(path)
     with _folder() as folder, _child(path, folder) as child:
         about = child.answer()
@@ -31,24 +34,39 @@ def read_parquet(path: Path, edges: bool, asked: Columns | None, named_weight: s
             raise InputError(f"{path} has {len(names)} column(s); two are needed, such as source and target")
         first = first_pair(names, about["sample"])
         pair = named_pair(names, edges) or first if asked is None else asked_pair(path, names, asked)
-        asked_for = asked_weight(path, names, named_weight, pair)
-        weight = weight_column(names, [], pair, asked_for) if edges else None
+        more = asked_columns(path, names, how, pair)
+        weight = weight_column(names, [], pair) if edges and "weight" not in more else None
         third = pair[1] + 1
         if weight is None and edges and pair == first and third < len(names) and about["numeric"][third]:
             weight = third
-        columns = [names[i] for i in (*pair, weight) if i is not None]
+        ignored = ignored_columns(names, about["sample"], (*pair, *more.values()))
+        if weight is not None and weight not in more.values() and "weight" not in more:
+            more = {"weight": weight, **more}
         need_rows(about["rows"], integers=all(about["integers"][i] for i in pair))
-        child.ask(columns)
-        child.answer()
-        frame = pl.read_ipc(child.out)
-    if frame.is_empty():
-        raise InputError(f"{path} has no rows")
+        frame = child.columns([names[i] for i in (*pair, *more.values())], nodes=2)
+    found = dict(zip(more, frame.get_columns()[2:], strict=True))
+    titles = (names[pair[0]], names[pair[1]])
+    return Table(frame[:, 0], frame[:, 1], _place(path, frame), found, titles, ignored)
 
-    def where(row: int) -> str:
-        return f"{path}, row {row + 1} ({shortened(', '.join(map(str, frame.row(row))))})"
 
-    ignored = tuple(name for name in names if name not in columns)
-    return Table(frame[:, 0], frame[:, 1], None if weight is None else frame[:, 2], where, ignored)
+def read_parquet_nodes(path: Path, how: ReadOptions) -> NodeTable:
+    """Read all columns of a table of nodes."""
+    check_file(path)
+    with _folder() as folder, _child(path, folder) as child:
+        about = child.answer()
+        names = about["names"]
+        key = 0 if how.node_name is None else chosen_column(names, how.node_name)
+        if key is None or not names:
+            raise no_column(path, str(how.node_name), names)
+        order = [names[key], *(name for name in names if name != names[key])]
+        frame = child.columns(order, nodes=1)
+    columns = dict(zip(order, frame.get_columns(), strict=True))
+    return NodeTable({name: columns[name] for name in names}, _place(path, frame), str(path))
+
+
+def _place(path: Path, frame: pl.DataFrame) -> Callable[[int], str]:
+    """Where a row stands, for messages."""
+    return lambda row: f"{path}, row {row + 1} ({shortened(', '.join(map(str, frame.row(row))))})"
 
 
 def _folder() -> tempfile.TemporaryDirectory[str]:
@@ -61,6 +79,15 @@ class _Child:
 
     def __init__(self, path: Path, process: subprocess.Popen[str], out: Path) -> None:
         self.path, self.process, self.out = path, process, out
+
+    def columns(self, names: Sequence[str], *, nodes: int) -> pl.DataFrame:
+        """These columns of the file, of which the first hold nodes."""
+        self.ask({"columns": names, "nodes": nodes})
+        self.answer()
+        frame = pl.read_ipc(self.out)
+        if frame.is_empty():
+            raise InputError(f"{self.path} has no rows")
+        return frame
 
     def ask(self, question: Any) -> None:
         try:

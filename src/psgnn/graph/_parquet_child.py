@@ -1,4 +1,4 @@
-"""Reads two or three columns of a Parquet file in a process of its own; `psgnn.graph._parquet` starts it as a script.
+"""Reads columns of a Parquet file in a process of its own; `psgnn.graph._parquet` starts it as a script.
 
 On some damaged files polars ends the process, for no one can catch its failure to allocate memory. This one may end.
 It answers with one line of JSON per step: the columns and first rows, then what became of the chosen columns.
@@ -19,7 +19,7 @@ AS_TEXT = (pl.Categorical, pl.Enum, pl.Boolean, pl.UInt64, pl.Int128, pl.Null)
 def _columns(path: str, sample: int) -> dict[str, Any]:
     schema = pl.read_parquet_schema(path)
     scan = pl.scan_parquet(path)
-    rows = scan.select(list(schema)[:3]).head(sample).collect().rows() if len(schema) > 2 else []
+    rows = scan.head(sample).collect().rows() if len(schema) > 2 else []
     return {
         "names": list(schema),
         "numeric": [dtype.is_numeric() for dtype in schema.values()],
@@ -29,18 +29,21 @@ def _columns(path: str, sample: int) -> dict[str, Any]:
     }
 
 
-def _read(path: str, columns: list[str], out: str) -> dict[str, Any]:
-    frame = pl.read_parquet(path, columns=columns).select(columns)
+def _read(path: str, asked: dict[str, Any], out: str) -> dict[str, Any]:
+    frame = pl.read_parquet(path, columns=asked["columns"]).select(asked["columns"])
     found = []
     for i, column in enumerate(frame.iter_columns()):
         dtype = column.dtype
-        if i < 2 and not (dtype in AS_TEXT or dtype.is_integer() or dtype == pl.String):
-            return {"wrong": f"column '{column.name}' holds {dtype}; store integers or strings there"}
-        if i == 2 and not (dtype.is_numeric() or dtype in (*AS_TEXT, pl.String)):
-            return {"wrong": f"the weight '{column.name}' holds {dtype}; store numbers there"}
         text = dtype in AS_TEXT or dtype == pl.String
-        number = pl.Int64 if i < 2 else pl.Float64
-        found.append(column.cast(pl.String if text else number).rename(str(i)))
+        if i < asked["nodes"] and not (text or dtype.is_integer()):
+            return {"wrong": f"column '{column.name}' holds {dtype}; store integers or strings there"}
+        if not (text or dtype.is_numeric() or dtype in (pl.Date, pl.Datetime)):
+            return {"wrong": f"column '{column.name}' holds {dtype}; store numbers, dates or strings there"}
+        if text:
+            column = column.cast(pl.String)
+        elif dtype.is_numeric():
+            column = column.cast(pl.Int64 if dtype.is_integer() else pl.Float64)
+        found.append(column.rename(str(i)))
     pl.DataFrame(found).write_ipc(out, compression="uncompressed")
     return {"done": True}
 

@@ -8,30 +8,30 @@ from __future__ import annotations
 import difflib
 import logging
 import os
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
-import numpy.typing as npt
 import polars as pl
-import scipy  # its parts load when they are used
 
 from psgnn.errors import InputError
+from psgnn.graph._build import Reading, graphs_of
 from psgnn.graph._edges import Edges, as_integers, number
 from psgnn.graph._formats import read_edges
-from psgnn.graph._graph import Adjacency, Graph, IntArray
-from psgnn.graph._headers import Columns
-from psgnn.graph._in_memory import PygData, from_memory
+from psgnn.graph._graph import Graph, IntArray
+from psgnn.graph._in_memory import frame_of_nodes, from_memory, is_frame
+from psgnn.graph._node_table import Nodes, nodes_of
+from psgnn.graph._options import ReadOptions
+from psgnn.graph._sql import query_table
 from psgnn.graph._table import Table, shortened
-from psgnn.graph._tables import read_table
-from psgnn.kernels._csr import bucket_edges, drop_repeats, transpose
-from psgnn.paths import PathLike, check_file
+from psgnn.graph._tables import read_node_table, read_table
+from psgnn.paths import PathLike, check_file, is_url, without_secrets
 
 if TYPE_CHECKING:
-    import networkx
+    pass
 
 __all__ = [
     "Reading",
@@ -40,142 +40,149 @@ __all__ = [
     "read_pairs",
 ]
 
-WEIGHTS = ("length",)  # what a column of weights can hold
-MOST_NAMED = 5  # columns that were left out
-
 logger = logging.getLogger("psgnn")
-
-
-@dataclass(frozen=True)
-class Reading:
-    """What was read and what became of it: ``read = edges + reciprocal + self_loops + duplicates``."""
-
-    nodes: int
-    edges: int
-    read: int
-    reciprocal: int
-    self_loops: int
-    duplicates: int
-    weighted: bool
-    ignored: tuple[str, ...] = ()
-    length: str | None = None  # the column of lengths
-
-    def __str__(self) -> str:
-        changed = {
-            "direction ignored: {} links were given both ways": self.reciprocal,
-            "dropped {} self-loops": self.self_loops,
-            "merged {} duplicates": self.duplicates,
-        }
-        parts = [f"{self.nodes} nodes, {self.edges} edges (undirected)"]
-        parts += [text.format(count) for text, count in changed.items() if count]
-        parts += ["ignored the weights, distances are hops"] if self.weighted else []
-        parts += [f"distances are sums of '{self.length}'"] if self.length else []
-        if self.ignored:
-            more = ", ..." if len(self.ignored) > MOST_NAMED else ""
-            parts.append(f"left out {', '.join(self.ignored[:MOST_NAMED])}{more}")
-        return "; ".join(parts)
 
 
 # Graphs
 
+Source = Any  # a path, an address, a table, a networkx graph, a SciPy matrix, a PyG Data or a Graph
 
-def read_graph(
-    source: PathLike | Graph | networkx.Graph | scipy.sparse.sparray | scipy.sparse.spmatrix | PygData,
-    columns: Columns | None = None,
-    header: bool | None = None,
+
+@overload
+def read_graph(graph: list[Any] | tuple[Any, ...], /, **options: Any) -> list[Graph]: ...
+@overload
+def read_graph(graph: Source, /, *, graph_id: str, **options: Any) -> list[Graph]: ...
+@overload
+def read_graph(graph: Source, /, **options: Any) -> Graph: ...
+def read_graph(  # type: ignore[misc]
+    graph: Source,
+    /,
     *,
+    source: str | None = None,
+    target: str | None = None,
+    directed: bool = False,
     weight: str | None = None,
     weight_is: str | None = None,
-) -> Graph:
-    """Read an undirected graph with the names of its nodes; ``graph.reading`` says what became of the edges.
+    time: str | None = None,
+    until: str | float | None = None,
+    sides: bool | None = None,
+    nodes: Any = None,
+    node_name: str | None = None,
+    label: str | None = None,
+    type: str | None = None,
+    between: tuple[str, str] | None = None,
+    graph_id: str | None = None,
+    query: str | None = None,
+    header: bool | None = None,
+    encoding: Sequence[Mapping[str, Any]] | None = None,
+) -> Graph | list[Graph]:
+    """Read a graph with the names of its nodes; ``graph.reading`` says what became of the edges and columns.
 
     >>> graph = read_graph("email.txt")
-    >>> str(graph.reading)
-    '1005 nodes, 16064 edges (undirected); direction ignored: 8865 links were given both ways; dropped 642 self-loops'
+    >>> str(graph.reading).partition(";")[0]
+    '1005 nodes, 16064 edges (undirected)'
 
-    ``source`` is a `Graph`, which is returned, a pandas, polars or Arrow table of edges, a networkx graph, a SciPy
-    sparse matrix, a PyG ``Data`` (its ``x``, ``y`` and ``node_names`` are kept), or a file, which its suffix says:
-    ``.parquet``, ``.npz`` (SciPy sparse, or ``edge_index [2, E]`` with or without ``num_nodes``), ``.mtx``,
-    ``.mat`` (MATLAB v5 to v7), ``.graphml``, ``.gml``, ``.json`` (node-link), and a text edge list under any other. All
-    but Parquet may be packed (``.gz``, ``.bz2``, ``.xz``). ``-`` is a text edge list on standard input.
+    ``graph`` is a file, whose format its suffix says: ``.parquet``, ``.npz`` (SciPy sparse, or ``edge_index [2, E]``
+    with or without ``num_nodes``), ``.mtx``, ``.mat`` (MATLAB v5 to v7), ``.graphml``, ``.gml``, ``.json`` (node-link),
+    and a text edge list under any other. All but Parquet may be packed (``.gz``, ``.bz2``, ``.xz``). ``-`` is a text
+    edge list on standard input. It can also be a pandas, polars or Arrow table of edges, a networkx graph, a SciPy
+    sparse matrix, a PyG ``Data`` (its ``x``, ``y`` and ``node_names`` are kept), or a `Graph`, which is returned. A
+    list of these gives a list of graphs.
 
     Nodes are numbered in ascending order if all ids are integers, otherwise in the sorted order of
     their names. The rows of a matrix are named ``"0"`` to ``"N-1"``, those of an ``.mtx`` file ``"1"`` to ``"N"`` as
-    written there. A graph in memory keeps its order.
+    written there. A graph in memory keeps its order. Names are text: ``007`` is not ``7``.
 
-    ``weight`` names a column of a table or file, and ``weight_is="length"`` says that it holds lengths, such as
-    kilometres. Then `shortest_distances` adds up lengths; of parallel edges the shortest counts. Models and rules
-    measure hops all the same. Weights that are not named are checked and then ignored.
+    Args:
+        graph: Where the edges are.
+        source: The column of the first nodes: its name, or its number from 1 on. By default the columns of the nodes
+            are found by their names, or are the first two.
+        target: The column of the second nodes.
+        directed: Edges go from source to target.
+        weight: The column of weights. ``"count"`` counts the rows of an edge. Weights of a format that is no table are
+            called ``"weight"``, and entries of a matrix are too.
+        weight_is: What they are. Every ``"length"`` is above 0, lengths add up along a path, and of parallel edges the
+            shortest counts. Every ``"strength"`` is above 0, and strengths of parallel edges add up.
+        time: The column that says when an edge was: ISO dates, dates with a time of day, or seconds since 1970.
+        until: Read only edges up to this date.
+        sides: Whether sources and targets are nodes of two kinds. A name that both columns have is then two nodes,
+            called ``COLUMN:NAME``. By default they are if the columns have no name in common.
+        nodes: A table with a row per node: a file, or a pandas, polars or Arrow table. Its nodes without an edge are
+            nodes of the graph too. Columns of numbers become features with mean 0 and variance 1. Columns of text with
+            at most 50 values become a feature per value.
+        node_name: The column of their names. Default: the first.
+        label: The column of their classes.
+        type: The column of their types, for ``between``.
+        between: Two types. Pairs are asked about, and predicted, from the first to the second.
+        graph_id: The column that says which graph an edge is in. The result is a list of graphs.
+        query: SQL whose answer is the table of edges; ``graph`` is the address of a database, such as
+            ``sqlite:///shop.db``, or an open connection.
+        header: Whether the first line of a text file names its columns. By default that of a ``.csv`` or ``.tsv``
+            file does, unless it looks like the lines below: one of its nodes is named there again, or it has numbers
+            where they have numbers. In other text it does only where the lines below have numbers and it has none.
+        encoding: How columns of ``nodes`` become features, as ``graph.reading.options`` of an earlier version has it.
 
-    ``columns`` are the two columns of a table, text or Parquet file that hold the nodes: their names in the header, or
-    their numbers from 1 on. By default they are found by their names, or are the first two.
-
-    ``header`` says whether the first line of a text file names its columns. By default that of a ``.csv`` or ``.tsv``
-    file does, unless it looks like the lines below: one of its nodes is named there again, or it has numbers where
-    they have numbers. In other text it does only where the lines below have numbers and it has none.
+    Raises:
+        InputError: What was found, where, and what to do.
     """
-    _check_weight(weight, weight_is)
-    if isinstance(source, Graph):
-        if weight is not None:
-            raise InputError("weight names a column of a file or table; a Graph has its lengths already")
-        return source
+    how = ReadOptions(
+        source, target, weight, weight_is, time, until, directed, sides, nodes, node_name, label, type,
+        None if between is None else (between[0], between[1]), graph_id, query, header, encoding,
+    )  # fmt: skip
+    listed = list(graph) if isinstance(graph, (list, tuple)) else [graph]
+    found = _read(listed, how)
+    if sides is None and len({each.sides is None for each in found}) > 1:
+        # Columns without a common name are no sign of two sides, if those of other graphs have one.
+        found = _read(listed, replace(how, sides=False))
+    for each in found:
+        if each is not graph:
+            logger.info("read %s: %s", each.reading and each.reading.origin, each.reading)
+    return found if graph_id is not None or isinstance(graph, (list, tuple)) else found[0]
+
+
+def _read(sources: Sequence[Source], how: ReadOptions) -> list[Graph]:
+    found = []
+    nodes = None if how.nodes is None else _read_nodes(how)
+    for source in sources:
+        if isinstance(source, Graph):
+            if how.given():
+                raise InputError(
+                    f"{next(iter(how.given()))} goes with a file or table; a Graph has been read already"
+                )
+            found.append(source)
+        else:
+            origin, edges = _read_edges(source, how)
+            found += graphs_of(edges, nodes, how, origin, alone=len(sources) == 1)
+    return found
+
+
+def _read_edges(source: Source, how: ReadOptions) -> tuple[str, Edges]:
+    if is_url(source) or (how.query is not None and not isinstance(source, (str, os.PathLike))):
+        if how.query is None:
+            raise InputError(
+                f"{without_secrets(source)} is a database; pass the SQL of its edges with --query"
+            )
+        origin = without_secrets(source) if isinstance(source, str) else "the query"
+        return origin, from_memory(query_table(source, how.query), how)
+    if how.query is not None:
+        raise InputError(
+            f"--query goes with the address of a database, such as sqlite:///shop.db; {source} is a file"
+        )
     if isinstance(source, (str, os.PathLike)):
         path = Path(source).expanduser()
         check_file(path)
-        origin, edges = str(path), read_edges(path, columns, header, weight)
-    elif header is not None:
+        return str(path), read_edges(path, how)
+    if how.header is not None:
         raise InputError(f"header goes with a text file, found {type(source).__name__}; leave it out")
-    else:
-        origin, edges = f"the {type(source).__name__}", from_memory(source, columns, weight)
-    adjacency = Adjacency.from_edges(edges.rows, edges.cols, len(edges.names))
-    if adjacency.num_edges == 0:
-        raise InputError(f"{origin} has no edges between different nodes; at least one is needed")
-    reading = replace(_count(edges, adjacency), length=weight)
-    logger.info("read %s: %s", origin, reading)
-    lengths = None if edges.weight is None else _shortest_of_parallel(edges, edges.weight)
-    return Graph(adjacency, edges.names, reading=reading, lengths=lengths, **edges.attributes)
+    return f"the {type(source).__name__}", from_memory(source, how)
 
 
-def _check_weight(weight: str | None, weight_is: str | None) -> None:
-    """Weights are not guessed at: who names a column says what it holds."""
-    if weight is None and weight_is is None:
-        return
-    if weight is None:
-        raise InputError("--weight-is goes with --weight COLUMN; name the column")
-    if weight_is not in WEIGHTS:
-        found = "nothing" if weight_is is None else f"'{weight_is}'"
-        raise InputError(
-            f"--weight-is says what the weights are; it takes {', '.join(WEIGHTS)}, found {found}"
-        )
-
-
-def _shortest_of_parallel(edges: Edges, lengths: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-    """The length of every edge in the order of `Graph.edges`."""
-    low, high = np.minimum(edges.rows, edges.cols), np.maximum(edges.rows, edges.cols)
-    order = np.lexsort((lengths, high, low))
-    order = order[low[order] < high[order]]  # self-loops are gone
-    first = np.ones(order.size, np.bool_)
-    first[1:] = (low[order][1:] != low[order][:-1]) | (high[order][1:] != high[order][:-1])
-    return np.asarray(lengths[order[first]])
-
-
-def _count(edges: Edges, adjacency: Adjacency) -> Reading:
-    self_loops = int(np.count_nonzero(edges.rows == edges.cols))
-    arcs = distinct = edges.rows.size - self_loops
-    if arcs > adjacency.num_edges:
-        distinct = drop_repeats(*transpose(*bucket_edges(edges.rows, edges.cols, adjacency.num_nodes)))[
-            1
-        ].size
-    return Reading(
-        nodes=adjacency.num_nodes,
-        edges=adjacency.num_edges,
-        read=edges.rows.size,
-        reciprocal=distinct - adjacency.num_edges,
-        self_loops=self_loops,
-        duplicates=arcs - distinct,
-        weighted=edges.weighted,
-        ignored=edges.ignored,
-    )
+def _read_nodes(how: ReadOptions) -> Nodes:
+    if is_frame(how.nodes):
+        return nodes_of(frame_of_nodes(how.nodes), how)
+    path = Path(how.nodes).expanduser()
+    check_file(path)
+    return nodes_of(read_node_table(path, how), how)
 
 
 # Labels and pairs
@@ -187,7 +194,7 @@ def read_labels(path: PathLike, node_names: Sequence[str], *, header: bool | Non
     Codes follow the ascending order of the labels if all are integers, otherwise their sorted order.
     ``header`` says whether the first line names the columns. By default it does if it names no node of the graph.
     """
-    table = read_table(Path(path).expanduser(), node_names=node_names, header=header)
+    table = read_table(Path(path).expanduser(), node_names=node_names, how=ReadOptions(header=header))
     note_skipped(path, table, node_names)
     nodes = codes_of(table.first, node_names, table.where)
     labels = table.second.cast(pl.String)
@@ -203,20 +210,33 @@ def read_labels(path: PathLike, node_names: Sequence[str], *, header: bool | Non
     return y
 
 
-def read_pairs(path: PathLike, *node_names: Sequence[str], header: bool | None = None) -> IntArray:
+def read_pairs(
+    path: PathLike,
+    *node_names: Sequence[str],
+    header: bool | None = None,
+    side_names: tuple[str, str] | None = None,
+) -> IntArray:
     """Read a file of pairs of node names as node numbers, int64 ``[2, P]``.
 
     Of several graphs, given by the names of the nodes of each, numbers are those in their union, and a node is written
     ``GRAPH:NODE``, such as ``0:anna``, where two graphs have a node of that name. Both nodes are of one graph.
     ``header`` says whether the first line names the columns. By default it does if it names no node of the graph.
+    Where nodes have sides, ``side_names`` are theirs: a name that both sides have is that of the column's side.
     """
     names = [name for part in node_names for name in part]
     graph = np.repeat(np.arange(len(node_names)), [len(part) for part in node_names])
     if len(set(names)) < len(names):
         names = [f"{g}:{name}" for g, name in zip(graph.tolist(), names, strict=True)]
-    table = read_table(Path(path).expanduser(), pairs=True, node_names=names, header=header)
+    known = set(names)
+    plain = known | {name.partition(":")[2] for name in names if side_names and name.startswith(side_names)}
+    how = ReadOptions(header=header)
+    table = read_table(Path(path).expanduser(), pairs=True, node_names=plain, how=how)
     note_skipped(path, table, names)
-    pairs = np.stack([codes_of(column, names, table.where) for column in (table.first, table.second)])
+    ends = [table.first.cast(pl.String), table.second.cast(pl.String)]
+    for i, title in enumerate(side_names or ()):
+        titled = title + ":" + ends[i]
+        ends[i] = pl.select(pl.when(titled.is_in(known)).then(titled).otherwise(ends[i])).to_series()
+    pairs = np.stack([codes_of(column, names, table.where) for column in ends])
     table.refuse(pl.Series(pairs[0] == pairs[1]), "a node with itself is no pair; name two nodes")
     table.refuse(
         pl.Series(graph[pairs[0]] != graph[pairs[1]]), "the nodes are of two graphs; name two of one"
@@ -243,9 +263,14 @@ def codes_of(names: pl.Series, node_names: Sequence[str], where: Callable[[int],
 
 def unknown_node(name: str, node_names: Sequence[str], graph: str = "the graph") -> str:
     """What to say about a name that no node of the graph has."""
-    near = nearest_name(name, node_names)
+    near = _on_a_side(name, node_names) or nearest_name(name, node_names)
     hint = f"did you mean {shortened(near)}?" if near else f"it has {len(node_names)} others"
     return f"{graph} has no node {shortened(name)}; {hint}"
+
+
+def _on_a_side(name: str, node_names: Sequence[str]) -> str | None:
+    """The first node that is called so on its side."""
+    return next((each for each in node_names if each.endswith(f":{name}")), None)
 
 
 def note_skipped(path: PathLike, table: Table, node_names: Sequence[str]) -> None:

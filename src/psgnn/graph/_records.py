@@ -101,20 +101,21 @@ class Records:
             next(csv.reader(lines(), delimiter=self.separator), None)
         return replace(self, start=end)
 
-    def table(self, pair: tuple[int, int], weight: int | None, *, integers: bool) -> Table:
-        """The asked columns, the pair as integers if that is wanted and every field is one."""
-        columns = [*pair] if weight is None else [*pair, weight]
+    def table(self, pair: tuple[int, int], more: Mapping[str, int], *, integers: bool) -> Table:
+        """The pair, as integers if that is wanted and every field is one, and more columns by their roles."""
+        columns = [*pair, *more.values()]
         need_rows(self.text.count(b"\n"), integers=integers)
         frame = None
         if integers and not self._has_signs_in_quotes():
             with suppress(pl.exceptions.PolarsError):
-                frame = self._frame(dict(zip(columns, (pl.Int64, pl.Int64, pl.Float64), strict=False)))
+                dtypes = [pl.Int64] * 2 + [pl.Float64 if role == "weight" else pl.String for role in more]
+                frame = self._frame(dict(zip(columns, dtypes, strict=True)))
         if frame is None or any(frame.null_count().row(0)):
-            frame = self._frame_of_strings(columns)
-        weights = None if weight is None else frame[:, 2]
-        if weights is not None and weights.dtype == pl.String and self.separator == ";":
-            weights = weights.str.replace(",", ".", literal=True)
-        return Table(frame[:, 0], frame[:, 1], weights, self.where)
+            frame = self.columns(columns)
+        found = dict(zip(more, frame.get_columns()[2:], strict=True))
+        if "weight" in found and found["weight"].dtype == pl.String and self.separator == ";":
+            found["weight"] = found["weight"].str.replace(",", ".", literal=True)
+        return Table(frame[:, 0], frame[:, 1], self.where, found)
 
     def _frame(self, dtypes: Mapping[int, type[pl.DataType]]) -> pl.DataFrame:
         """The asked columns; raises ``PolarsError`` where a field does not have its type."""
@@ -138,7 +139,7 @@ class Records:
             frame = frame.with_columns(pl.col(pl.String).str.strip_chars())
         return frame
 
-    def _frame_of_strings(self, columns: Sequence[int]) -> pl.DataFrame:
+    def columns(self, columns: Sequence[int]) -> pl.DataFrame:
         """The asked columns as they stand; a field that is not there is null."""
         if not self._has_signs_in_quotes():
             # polars takes a quote inside a field (5" disk) for an unbalanced one; the csv module does not.

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from difflib import get_close_matches
 from pathlib import Path
 
@@ -11,6 +11,7 @@ import polars as pl
 
 from psgnn.errors import InputError
 from psgnn.graph._headers import Columns, chosen_column, chosen_pair
+from psgnn.graph._options import COUNT, ReadOptions
 from psgnn.memory import need_room
 
 ROW_BYTES = {True: 180, False: 270}  # what reading takes for a row, as measured; of integers, of names
@@ -18,18 +19,22 @@ ROW_BYTES = {True: 180, False: 270}  # what reading takes for a row, as measured
 
 @dataclass(frozen=True)
 class Table:
-    """Two columns of a file, both without gaps, and the weight column beside them if there is one.
+    """Two columns of a file or frame, both without gaps, and those beside them by their roles, such as ``weight``.
 
-    A column holds strings or integers. ``where(row)`` says where row 0, 1, ... stands in the file; ``ignored`` names
-    the columns that were left out; ``skipped`` are names of a first record that could be nodes, misspelled.
+    A column holds strings or integers; of a frame (``typed``) strings are names even if they look like integers.
+    ``where(row)`` says where row 0, 1, ... stands in the file; ``names`` are those of the two columns, empty without a
+    header; ``ignored`` says which columns were left out; ``skipped`` are names of a first record that could be nodes,
+    misspelled.
     """
 
     first: pl.Series
     second: pl.Series
-    weight: pl.Series | None
     where: Callable[[int], str]
+    more: Mapping[str, pl.Series] = field(default_factory=dict)
+    names: tuple[str, str] = ("", "")
     ignored: tuple[str, ...] = ()
     skipped: tuple[str, ...] = ()
+    typed: bool = False
 
     def __post_init__(self) -> None:
         for column in (self.first, self.second):
@@ -46,9 +51,12 @@ class Table:
 
     def weights(self) -> pl.Series | None:
         """The weights as finite numbers, if there are any."""
-        if self.weight is None:
+        if "weight" not in self.more:
             return None
-        weights = self.weight.cast(pl.Float64, strict=False)
+        column = self.more["weight"]
+        weights = (column.cast(pl.String) if column.dtype.is_temporal() else column).cast(
+            pl.Float64, strict=False
+        )
         self.refuse(
             ~weights.is_finite().fill_null(False), "the weight is not a finite number; correct or remove it"
         )
@@ -67,23 +75,46 @@ def asked_pair(path: Path, first: Sequence[str], columns: Columns) -> tuple[int,
         known = ", ".join(first[:12])
         raise InputError(
             f"{path} has no two columns {' and '.join(columns)}; its first line is {shortened(known)}, "
-            "name two of its columns or give their numbers from 1 on"
+            "name two of its columns with --source and --target, or give their numbers from 1 on"
         )
     return pair
 
 
-def asked_weight(path: object, first: Sequence[str], weight: str | None, pair: tuple[int, int]) -> int | None:
-    """The weight column that was asked for; an error if the file does not have it, or if it holds nodes."""
-    if weight is None:
-        return None
-    place = chosen_column(first, weight)
-    if place is None:
-        near = get_close_matches(weight, first, n=1)
-        known = f"did you mean {near[0]!r}?" if near else f"it has {shortened(', '.join(first[:12]))}"
-        raise InputError(f"{path} has no column {shortened(weight)}; {known}")
-    if place in pair:
-        raise InputError(f"{path}: column {shortened(weight)} holds nodes; --weight names another column")
-    return place
+def asked_columns(
+    origin: object, first: Sequence[str], how: ReadOptions, pair: tuple[int, int]
+) -> dict[str, int]:
+    """The places of the columns that were asked for beside the nodes, by role.
+
+    Raises:
+        InputError: If the table does not have one of them, or if one has two roles.
+    """
+    places: dict[str, int] = {}
+    for role, name in how.roles.items():
+        place, option = chosen_column(first, name), "--" + role.replace("_", "-")
+        if role == "weight" and name == COUNT and how.weight_is != "length":
+            if place is None:
+                continue
+            if how.weight_is is None:
+                raise InputError(
+                    f"{origin} has a column '{COUNT}': say what it is with --weight-is, or rename it to count rows"
+                )
+        if place is None:
+            raise no_column(origin, name, first)
+        if place in pair:
+            raise InputError(f"{origin}: column {shortened(name)} holds nodes; {option} names another column")
+        if place in places.values():
+            raise InputError(
+                f"{origin}: {option} names the column {shortened(name)}, which has another role already"
+            )
+        places[role] = place
+    return places
+
+
+def no_column(origin: object, name: str, columns: Sequence[str]) -> InputError:
+    """The error for a column that is not there, with the nearest that is."""
+    near = get_close_matches(name, columns, n=1)
+    known = f"did you mean {near[0]!r}?" if near else f"it has {shortened(', '.join(columns[:12]))}"
+    return InputError(f"{origin} has no column {shortened(name)}; {known}")
 
 
 def shortened(text: str) -> str:

@@ -26,22 +26,24 @@ import polars as pl
 from psgnn.errors import InputError
 from psgnn.graph._bytes import base_name, decoded, tidied
 from psgnn.graph._headers import (
-    Columns,
     Guess,
     all_numbers,
-    chosen_pair,
+    chosen_column,
     comment_signs,
     commented_header,
     first_pair,
     first_record,
     guess_header,
+    ignored_columns,
     named_pair,
     note_skipped,
     weight_column,
 )
-from psgnn.graph._parquet import read_parquet
+from psgnn.graph._node_table import NodeTable
+from psgnn.graph._options import COUNT, DEFAULTS, ReadOptions
+from psgnn.graph._parquet import read_parquet, read_parquet_nodes
 from psgnn.graph._records import Records, first_lines, sample_lines, sniff
-from psgnn.graph._table import Table, asked_pair, asked_weight, shortened
+from psgnn.graph._table import Table, asked_columns, asked_pair, shortened
 from psgnn.kernels._text import has_padding
 
 log = logging.getLogger("psgnn")
@@ -56,22 +58,48 @@ def read_table(
     edges: bool = False,
     pairs: bool = False,
     node_names: Collection[str] | None = None,
-    columns: Columns | None = None,
-    header: bool | None = None,
-    weight: str | None = None,
+    how: ReadOptions = DEFAULTS,
 ) -> Table:
     """Read the two columns of a text or Parquet file.
 
-    ``edges`` asks for the weight column too (the one that is named so, or a numeric third one) and
-    reads integers as integers. Both columns of ``edges`` and ``pairs`` hold nodes, otherwise the first alone does. A
-    first record with one of ``node_names`` there is no header. ``columns`` are names in the header, or numbers from 1
-    on, and so is ``weight``. ``header`` says whether a text file has one; by default its records decide.
+    ``edges`` asks for the columns beside them too, among them weights (the column that is named so, or a numeric third
+    one), and reads integers as integers. Both columns of ``edges`` and ``pairs`` hold nodes, otherwise the first alone
+    does. A first record with one of ``node_names`` there is no header. ``how`` has what was said about columns and
+    header.
     """
     if path.suffix.lower() != ".parquet":
-        return _read_text(path, edges, edges or pairs, node_names, columns, header, weight)
-    if header is not None:
+        return _read_text(path, edges, edges or pairs, node_names, how)
+    _refuse_header(path, how)
+    return read_parquet(path, edges, how)
+
+
+def read_node_table(path: Path, how: ReadOptions) -> NodeTable:
+    """Read all columns of a table of nodes. Its first record is a header unless it looks like those below."""
+    if path.suffix.lower() == ".parquet":
+        return read_parquet_nodes(path, how)
+    records = _records(path)
+    sample = records.sample()
+    if not sample:
+        raise InputError(f"{path} has no lines other than comments")
+    asked = [name for name in (how.node_name, how.label, how.type) if name is not None]
+    by_name = not all(name.isdecimal() for name in asked)
+    guess = guess_header(sample, (0,), convention=True)
+    if by_name or guess.header:
+        header, records = sample[0], records.below_first()
+    else:
+        header = [str(i + 1) for i in range(max(map(len, sample)))]
+    names = [name or str(i + 1) for i, name in enumerate(header)]
+    if len(set(names)) < len(names):
+        raise InputError(f"{path} has two columns of one name ({shortened(', '.join(names))}); rename one")
+    frame = records.columns(range(len(names)))
+    if frame.is_empty():
+        raise InputError(f"{path} has no lines below its header ({shortened(', '.join(header))})")
+    return NodeTable(dict(zip(names, frame.iter_columns(), strict=True)), records.where, str(path))
+
+
+def _refuse_header(path: Path, how: ReadOptions) -> None:
+    if how.header is not None:
         raise InputError(f"{path} names its columns itself; --header and --no-header go with text files")
-    return read_parquet(path, edges, columns, weight)
 
 
 def _read_text(
@@ -79,24 +107,23 @@ def _read_text(
     edges: bool,
     both_nodes: bool,
     node_names: Collection[str] | None,
-    columns: Columns | None,
-    header: bool | None,
-    weight: str | None,
+    how: ReadOptions,
 ) -> Table:
+    columns, header = how.columns, how.header
     records = _records(path)
     sample = records.sample()
     if not sample:
         raise InputError(f"{path} has no lines other than comments")
-    asked_names = [*(columns or ()), *([weight] if weight else [])]
+    asked_names = [*(columns or ()), *(name for name in how.roles.values() if name != COUNT)]
     by_name = not all(column.isdecimal() for column in asked_names)
     if by_name and header is False:
         raise InputError(
             f"{path} has no header to look for {' and '.join(asked_names)} in; pass their numbers"
         )
-    above = _header_above(records, sample[0], columns, header, edges)
+    above = _header_above(records, sample[0], asked_names, header, edges)
     if above:
         asked = None if columns is None else asked_pair(path, above, columns)
-        return _columns_of(records, sample, above, asked, edges, weight)
+        return _columns_of(records, sample, above, asked, edges, how)
     if "#" in records.signs:
         note_skipped(path, records.text, records.start, records.separator, sample[0])
 
@@ -109,9 +136,9 @@ def _read_text(
         convention = node_names is not None or Path(base_name(path)).suffix in HEADER_SUFFIXES
         guess = guess_header(sample, nodes, convention=convention, node_names=node_names)
     if guess.header:
-        table = _columns_of(records.below_first(), sample[1:], sample[0], asked, edges, weight)
+        table = _columns_of(records.below_first(), sample[1:], sample[0], asked, edges, how)
     else:
-        table = _columns_of(records, sample, [], asked, edges, weight)
+        table = _columns_of(records, sample, [], asked, edges, how)
     if not edges:
         doubtful = guess.header and not guess.certain
         return replace(table, skipped=tuple(sample[0][i] for i in nodes)) if doubtful else table
@@ -119,7 +146,7 @@ def _read_text(
         return table
     named = [sample[0][i] for i in pair if i < len(sample[0])]
     if guess.header and _names_again([table.first, table.second], named):  # further down than the sample
-        return _columns_of(records, sample, [], asked, edges, weight)
+        return _columns_of(records, sample, [], asked, edges, how)
     if not guess.certain:
         _note_edges(path, sample[0], table, guess)
     return table
@@ -135,16 +162,19 @@ def _records(path: Path) -> Records:
 
 
 def _header_above(
-    records: Records, first: Sequence[str], columns: Columns | None, header: bool | None, edges: bool
+    records: Records, first: Sequence[str], asked: Sequence[str], header: bool | None, edges: bool
 ) -> list[str]:
     """The header in a comment right above the first record, where its names are known or asked for."""
     found, touched = commented_header(records.text, records.start, records.separator, first)
     if header is False or (header and not touched):
         return []
-    known = named_pair(found, edges) if columns is None else chosen_pair(found, columns)
-    if columns is not None and chosen_pair(first, columns) is not None and not touched:
+
+    def has_all(record: Sequence[str]) -> bool:
+        return bool(asked) and all(chosen_column(record, name) is not None for name in asked)
+
+    if has_all(first) and not touched:
         return []  # the first record has them too
-    return found if known else []
+    return found if has_all(found) or (not asked and named_pair(found, edges)) else []
 
 
 def _columns_of(
@@ -153,31 +183,32 @@ def _columns_of(
     header: Sequence[str],
     asked: tuple[int, int] | None,
     edges: bool,
-    named_weight: str | None,
+    how: ReadOptions,
 ) -> Table:
-    """The two columns and the weight of these records, which stand below the header if there is one."""
+    """The columns that were asked for of these records, which stand below the header if there is one."""
     pair = asked or named_pair(header, edges) or first_pair(header, sample)
     if not asked and not named_pair(header, edges) and pair != (0, 1):
         named = [*header[:3], "", "", ""]
         log.info(
             "%s: the first column (%s) was taken for an index; columns 2 (%s) and 3 (%s) are read%s",
             records.path, *(name or "without a name" for name in named[:3]),
-            ", --columns chooses others" if edges else "",
+            ", --source and --target choose others" if edges else "",
         )  # fmt: skip
     fields = header or [""] * max(map(len, sample), default=0)
-    asked_for = asked_weight(records.path, fields, named_weight, pair)
-    weight = weight_column(header, sample, pair, asked_for) if edges else None
+    more = asked_columns(records.path, fields, how, pair)
+    weight = weight_column(header, sample, pair) if edges and "weight" not in more else None
+    noticed = {"weight": weight} if weight is not None and weight not in more.values() else {}
     content = np.frombuffer(records.text, np.uint8)[records.start :]
     integers = edges and all_numbers(sample, pair) and not has_padding(content)
-    table = records.table(pair, weight, integers=integers)
+    table = records.table(pair, noticed | more, integers=integers)
     if table.first.is_empty():
         unknown = f"if that line is no header, the graph has no node '{', '.join(header[:1])}'"
         reason = "pass --no-header if that line is an edge" if edges else unknown
         raise InputError(
             f"{records.path} has no lines below its header ({shortened(', '.join(header))}); {reason}"
         )
-    left_out = [name or f"field {i + 1}" for i, name in enumerate(fields) if i not in (*pair, weight)]
-    return replace(table, ignored=tuple(left_out))
+    names = (header[pair[0]], header[pair[1]]) if header else ("", "")
+    return replace(table, names=names, ignored=ignored_columns(fields, sample, (*pair, *more.values())))
 
 
 def _names_again(columns: Sequence[pl.Series], names: Sequence[str | None]) -> bool:

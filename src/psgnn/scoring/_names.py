@@ -12,7 +12,9 @@ from psgnn.distances._engine import check_nodes
 from psgnn.errors import InputError
 from psgnn.graph._graph import IntArray, to_numpy
 from psgnn.graph._in_memory import named_pairs
-from psgnn.graph._read import unknown_node
+from psgnn.graph._pair_space import pair_space
+from psgnn.graph._read import read_pairs, unknown_node
+from psgnn.paths import PathLike
 from psgnn.scoring._scorer import Scorer, check_pairs, keep
 
 # A node by name, by id, or by the number of its graph and its name.
@@ -85,6 +87,25 @@ def pair_ids(scorer: Scorer, pairs: Any) -> IntArray:
     if found.ndim == 2 and found.dtype.kind in "OTU":
         return listed_pairs(scorer, found.tolist())
     return check_pairs(found, scorer.batch.num_nodes)
+
+
+def named_pairs_of(scorer: Scorer, path: PathLike, header: bool | None = None) -> IntArray:
+    """The ids ``[2, P]`` of the pairs of names in a file, once all of them are pairs that can be linked."""
+    kinds = scorer.batch.kinds
+    sides = None if kinds is None or kinds.sides is None else kinds.side_names
+    return askable(scorer, read_pairs(path, *scorer.names_by_number, header=header, side_names=sides))
+
+
+def askable(scorer: Scorer, pairs: IntArray) -> IntArray:
+    """The pairs ``[2, P]``, or an error for the first that can be no link: it is within a side."""
+    space = pair_space(scorer.batch)
+    wrong = ~space.holds(pairs)
+    if wrong.any():
+        a, b = (name_of(scorer, int(v)) for v in pairs[:, wrong.argmax()])
+        raise InputError(
+            f"('{a}', '{b}') is no pair of the two sides; name a node of the first, then one of the second"
+        )
+    return pairs
 
 
 def _is_named(pair: Any) -> bool:

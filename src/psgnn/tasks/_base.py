@@ -50,7 +50,8 @@ class Task(ABC):
 
     ``kept`` and ``dropped`` are the places, in the input, of the graphs that can and cannot be split;
     ``headline`` is the metric of :func:`psgnn.tasks._metrics.evaluate` that results on the task are known by;
-    ``negatives`` is the rule by which negatives were drawn, or ``"official"``.
+    ``negatives`` is the rule by which negatives were drawn, or ``"official"``;
+    ``read`` is how the graphs were read, keywords of `psgnn.read_graph`.
     """
 
     name: ClassVar[str]
@@ -75,6 +76,8 @@ class Task(ABC):
             counts = (len(self.dropped), len(graphs))
             log.info("left out %d of %d graphs, such as graph %d: %s", *counts, first, problem(first))
         self._seed = int(seed)
+        reading = graphs[self.kept[0]].reading
+        self.read: dict[str, Any] = {} if reading is None else dict(reading.options)
         # A published split would hold hidden edges.
         hidden: dict[str, Any] = {"split": {}, "reading": None, "arcs": None, **dict.fromkeys(PER_EDGE)}
         self._known = [replace(graphs[place], **hidden) for place in self.kept]

@@ -192,7 +192,7 @@ class LinkPrediction(Task):
         if self.negatives != "uniform":
             raise InputError(f"negatives='{self.negatives}' goes with a split that psgnn draws")
         links = self._links
-        parts = given_pairs(given, links.pairs, self.space, links.full.num_nodes)
+        parts = given_pairs(given, links.pairs, self.space, self._known[0].names)
         train, held_out = links.pairs, parts.get("val_links")
         if held_out is None:
             held = min(max(round(val * links.counts[0]), 1), links.counts[0] - 1)

@@ -82,9 +82,7 @@ class OfficialLinks(LinkPrediction):
         absent = [name for name in OFFICIAL_SPLIT if name not in parts]
         if absent:
             raise InputError(f"the split lacks {', '.join(absent)}; it needs {', '.join(OFFICIAL_SPLIT)}")
-        held_out = given_pairs(
-            {name: parts[name] for name in OFFICIAL_SPLIT}, edges, self.space, graph.num_nodes
-        )
+        held_out = given_pairs({name: parts[name] for name in OFFICIAL_SPLIT}, edges, self.space, graph.names)
         self._train_counts = np.array([edges.shape[1]])
         self._free_pairs = NonEdges(self.space, edges)
         size = min(edges.shape[1], int(self._free_pairs.sizes[0]))

@@ -438,6 +438,7 @@ class _Trainer:
     def _record(self, state: State, result: Run) -> dict[str, Any]:
         return {
             "command": self.command,
+            "read": self.task.read,
             "seed": self.seed,
             "epochs": self.epochs,
             "epochs_run": state.epoch,

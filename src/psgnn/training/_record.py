@@ -84,6 +84,8 @@ def check_record(record: dict[str, Any]) -> None:
             raise ValueError(f"{key} is no number")
     if not isinstance(record.get("command", ""), str | None):
         raise ValueError("command is no text")
+    if not isinstance(record.get("read", {}), dict):
+        raise ValueError("read is no table of options")
     texts = (record.get("versions", {}), record.get("task", {}))
     if not all(isinstance(part, dict) for part in texts) or not all(
         isinstance(text, str | None) for part in texts for text in part.values()
