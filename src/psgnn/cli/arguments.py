@@ -329,6 +329,7 @@ def task_options(
                 path, graph.names, header=header_for(path, given.header), side_names=sides
             )
     found = {name: value for name, value in found.items() if value is not None}
-    if found and task != "link":
-        raise InputError(f"--{next(iter(found)).replace('_', '-')} goes with --task link")
+    beyond = [name for name in found if name != "negatives"]
+    if beyond and task != "link":
+        raise InputError(f"--{beyond[0].replace('_', '-')} goes with --task link")
     return found

@@ -237,6 +237,14 @@ def _joined(
         attributes["x"] = np.where(rows[:, None] >= 0, nodes.x[rows], np.float32(0))
     if nodes.labels is not None:
         attributes["y"] = np.where(rows >= 0, classes_of(nodes.labels)[rows], -1)
+    if edges.sides is not None:
+        sides = _sides_of_others(edges, nodes, rows)
+        missing = int(np.count_nonzero(sides < 0))
+        if missing:
+            notes.append(
+                f"{missing} nodes without an edge are on no side; name them SIDE:NAME, or give their --type"
+            )
+        return replace(edges, attributes=attributes, sides=sides)
     if nodes.types is None:
         return replace(edges, attributes=attributes)
     if how.between is None:
@@ -252,6 +260,18 @@ def _joined(
     if inside:
         notes.append(f"{inside} links are not between the two types: they are seen, and never asked about")
     return replace(edges, attributes=attributes, sides=sides, side_names=how.between)
+
+
+def _sides_of_others(edges: Edges, nodes: Nodes, rows: IntArray) -> npt.NDArray[np.int8]:
+    """The sides of all nodes: without an edge they are known by their names or types, if at all."""
+    assert edges.sides is not None
+    sides = edges.sides.copy()
+    for v in np.flatnonzero(sides < 0).tolist():
+        kind = None if nodes.types is None else nodes.types[int(rows[v])]
+        for side, title in enumerate(edges.side_names):
+            if kind == title or edges.names[v].startswith(f"{title}:"):
+                sides[v] = side
+    return sides
 
 
 def _with_others(edges: Edges, known: pl.Series, others: pl.Series) -> Edges:

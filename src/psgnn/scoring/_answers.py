@@ -12,14 +12,25 @@ import polars as pl
 
 from psgnn.distances._propagation import Floats
 from psgnn.errors import InputError
-from psgnn.graph._graph import Graph, IntArray
-from psgnn.graph._read import header_for, read_graph, read_pairs
+from psgnn.graph._graph import IntArray
+from psgnn.graph._pair_space import pair_space
+from psgnn.graph._read import header_for, read_graph
 from psgnn.kernels._scoring import walk_partners as walk_kernel
 from psgnn.scoring._calibration import Calibration, calibrate, parse_missing
 from psgnn.scoring._candidates import MOST_STEPS
 from psgnn.scoring._every_node import partners_of_all
 from psgnn.scoring._explain import main_reason
-from psgnn.scoring._names import Node, find_nodes, flat_names, graph_numbers, listed_pairs, name_of, pair_ids
+from psgnn.scoring._names import (
+    Node,
+    askable,
+    find_nodes,
+    flat_names,
+    graph_numbers,
+    listed_pairs,
+    name_of,
+    named_pairs_of,
+    pair_ids,
+)
 from psgnn.scoring._pretrained import pretrained
 from psgnn.scoring._scorer import Scorer, keep
 from psgnn.scoring._search import top_links
@@ -39,6 +50,7 @@ def predict(
     pairs: Any = None,
     missing: str | float | None = None,
     why: bool = False,
+    **how: Any,
 ) -> pl.DataFrame:
     """Predict missing links with the ready-made weights: of a whole graph, of a node, or among given pairs.
 
@@ -48,24 +60,22 @@ def predict(
     ['source', 'target', 'score', 'probability', 'expected_precision']
 
     Args:
-        source: A path, a graph of any kind that `psgnn.read_graph` takes, or several `Graph` in a list.
+        source: A path, a graph of any kind that `psgnn.read_graph` takes, or several in a list.
         top: How many predictions; with `of`, per node.
         of: A node or several, by name: their best partners. ``"all"`` is every node, with candidates as in the search
             for missing links (`psgnn.scoring.partners_of_all`).
         pairs: Pairs to score: names ``[("ada", "bob"), ...]``, a table of two columns, or a file.
         missing: How many links are missing: ``"5%"`` of the known ones, or a number. Default: a tenth.
         why: Add a column with the main reason.
+        how: Keywords of `psgnn.read_graph`, such as ``directed=True``.
 
     Returns:
         One row per pair, best first. ``probability`` is the chance that the pair is a missing link, and
         ``expected_precision`` the mean of the probabilities down to this row. Both are null where the graph has too few
         links to tell. Several graphs have a column ``graph``.
     """
-    graphs = (
-        source
-        if isinstance(source, (list, tuple)) and all(isinstance(g, Graph) for g in source)
-        else [read_graph(source)]
-    )
+    found = read_graph(source, **how)
+    graphs = found if isinstance(found, list) else [found]
     return answer(pretrained().on(graphs), top=top, of=of, pairs=pairs, missing=missing, why=why)
 
 
@@ -151,10 +161,17 @@ def partners(scorer: Scorer, node: int, top: int) -> tuple[IntArray, npt.NDArray
     batch = scorer.batch
     first, last = batch.ptr[batch.graph_of[node] : batch.graph_of[node] + 2].tolist()
     adjacency = batch.adjacency
-    linked = adjacency.indices[adjacency.indptr[node] : adjacency.indptr[node + 1]].astype(np.int64)
+    known = adjacency if batch.kinds is None else batch.kinds.outgoing
+    linked = known.indices[known.indptr[node] : known.indptr[node + 1]].astype(np.int64)
     others = np.arange(first, last) if last - first <= MOST_ROW else _near(scorer, node)
     others = np.setdiff1d(others, np.append(linked, node))
     pairs = np.stack([np.full(others.size, node), others])
+    pairs = pairs[:, pair_space(batch).holds(pairs)]
+    if others.size and not pairs.size:
+        raise InputError(
+            f"links go from the other side to '{name_of(scorer, node)}'; ask about a node of that side"
+        )
+    others = pairs[1]
     scores = scorer.score(pairs)
     best = np.argsort(-scores, kind="stable")[:top]
     return pairs[:, best], scores[best]
@@ -207,8 +224,9 @@ def _near(scorer: Scorer, node: int) -> IntArray:
 
 def _asked(scorer: Scorer, pairs: Any, header: bool | None) -> IntArray:
     if isinstance(pairs, (str, Path)):
-        return read_pairs(pairs, *scorer.names_by_number, header=header_for(pairs, header))
-    return listed_pairs(scorer, pairs) if isinstance(pairs, (list, tuple)) else pair_ids(scorer, pairs)
+        return named_pairs_of(scorer, pairs, header_for(pairs, header))
+    found = listed_pairs(scorer, pairs) if isinstance(pairs, (list, tuple)) else pair_ids(scorer, pairs)
+    return askable(scorer, found)
 
 
 def _listed(of: Node | Sequence[Node]) -> list[Node]:

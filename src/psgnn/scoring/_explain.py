@@ -13,7 +13,7 @@ from psgnn.distances._oracle import hops_between
 from psgnn.errors import InputError
 from psgnn.graph._graph import Adjacency, IntArray
 from psgnn.graph._sampling import NonEdges, distinct_integers
-from psgnn.scoring._names import Node, find_nodes, name_of
+from psgnn.scoring._names import Node, askable, find_nodes, name_of
 from psgnn.scoring._scorer import Evidence, Scorer
 
 REFERENCES = 64  # random unlinked pairs that a pair is compared with
@@ -46,6 +46,7 @@ def explain(scorer: Scorer, u: Node, v: Node, *, seed: int = 0) -> dict[str, Any
     graph = int(batch.graph_of[pair[0]])
     if graph != int(batch.graph_of[pair[1]]):
         raise InputError(f"'{u}' and '{v}' are nodes of two graphs; name two of one")
+    askable(scorer, pair[:, None])
     adjacency, first = batch.graph(graph), int(batch.ptr[graph])
     a, b = (pair - first).tolist()
     hops = hop_columns(adjacency, np.array([a, b]))  # [N, 2]

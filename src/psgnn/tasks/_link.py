@@ -142,6 +142,11 @@ class LinkPrediction(Task):
         """The pairs that links can be."""
         return self._links.space
 
+    @property
+    def whole(self) -> GraphBatch:
+        """The graphs with all their links, also those that are held out."""
+        return self._links.full
+
     def _share_out(self, val: float, test: float) -> None:
         """Make the splits of the edges of the graphs."""
         links, full, negatives = self._links, self._links.full, self.negatives

@@ -424,6 +424,7 @@ class _Trainer:
         result = Run(
             self.model, self.view, state.best_choice, val, test, state.history, {}, names, embedding_test,
             _hidden_links(self.task), numbers=tuple(self.task.kept) if self.task.dropped else (),
+            whole=self.task.whole.kinds if isinstance(self.task, LinkPrediction) else None,
         )  # fmt: skip
         result.record.update(self._record(state, result))
         return result

@@ -15,6 +15,7 @@ from psgnn.console import html_line, html_table, progress, shortened
 from psgnn.distances._propagation import Floats
 from psgnn.errors import InputError
 from psgnn.graph._graph import Adjacency, Graph, GraphBatch, IntArray, as_graph
+from psgnn.graph._kinds import Kinds
 from psgnn.models._anchor_sets import (
     AnchorSet,
     AnyAnchors,
@@ -62,7 +63,8 @@ class Run(Questions):
     pairs are scored by more than that; ``view`` the graphs as training saw them; ``hidden`` the held-out
     links ``[2, H]``; ``numbers`` those of the graphs among all that were given, where some could not be split and are
     not here, else nothing; ``origin`` the run on its own graphs, if it is on others (`on`);
-    ``evaluated`` the model that the metrics belong to, if ``model`` was trained again on all links.
+    ``evaluated`` the model that the metrics belong to, if ``model`` was trained again on all links; ``whole`` what all
+    known edges carry, such as strengths, where the graphs are not plain.
 
     It is a `psgnn.scoring.Scorer` on the whole graph: predictions see every known link, the held-out ones too. The
     metrics belong to `evaluation_scorer`, which does not see them.
@@ -82,6 +84,7 @@ class Run(Questions):
     origin: Run | None = None
     kept: Kept | None = None
     evaluated: PositionModel | None = None
+    whole: Kinds | None = None
 
     @cached_property
     def changes(self) -> Changes | None:
@@ -114,9 +117,12 @@ class Run(Questions):
         if not self.hidden.size:
             return self.view
         union = self.view.union
-        edges = np.concatenate([union.adjacency.edges(), self.hidden], axis=1)
-        whole = Adjacency.from_edges(edges[0], edges[1], union.num_nodes)
-        return self.view.without(GraphBatch(whole, union.ptr))
+        if self.whole is None:
+            edges = np.concatenate([union.adjacency.edges(), self.hidden], axis=1)
+        else:
+            edges = self.whole.edges
+        adjacency = Adjacency.from_edges(edges[0], edges[1], union.num_nodes)
+        return self.view.without(GraphBatch(adjacency, union.ptr, self.whole))
 
     def evaluation_scorer(self) -> Run:
         """The run on the graphs without their held-out links: the scorer that the metrics were measured with."""
@@ -237,6 +243,7 @@ class Run(Questions):
             view.frame = Frame(origin._seen, origin.choice.nodes.cpu().numpy(), kept.match)
         return replace(
             self, view=view, choice=choice, node_names=names, hidden=nothing, numbers=(), origin=origin, kept=kept,
+            whole=None,
             val=Unmeasured(), test=Unmeasured(), embedding_test=None, history=[],
             record={key: value for key, value in self.record.items() if key not in OF_GRAPHS},
         )  # fmt: skip
@@ -276,7 +283,7 @@ def _finite(values: torch.Tensor) -> Floats:
 def save_run(folder: Path, result: Run) -> None:
     """The record comes last: a run that has one is whole."""
     runs.write_config(folder, result.model.config)
-    runs.write_view(folder, result.view, result.node_names, result.hidden)
+    runs.write_view(folder, result.view, result.node_names, result.hidden, result.whole)
     tensors = {f"model.{key}": value for key, value in result.model.state_dict().items()}
     if result.evaluated is not None:
         tensors |= {f"evaluated.{key}": value for key, value in result.evaluated.state_dict().items()}
@@ -290,7 +297,7 @@ def load(run_dir: str | Path) -> Run:
     folder = Path(run_dir)
     record = read_record(folder)
     config = runs.read_config(folder)
-    view, names, hidden = runs.read_view(folder)
+    view, names, hidden, whole = runs.read_view(folder)
     tensors, _ = runs.read_tensors(folder / WEIGHTS)
     try:
         choice = anchors_of_tensors(tensors)
@@ -308,7 +315,8 @@ def load(run_dir: str | Path) -> Run:
     metrics = record["val"], record["test"], record["history"]
     embedding_test = record.get("embedding_test")
     return Run(
-        model, view, choice, *metrics, record, names, embedding_test, hidden, numbers=numbers, evaluated=evaluated
+        model, view, choice, *metrics, record, names, embedding_test, hidden,
+        numbers=numbers, evaluated=evaluated, whole=whole,
     )  # fmt: skip
 
 

@@ -15,6 +15,7 @@ import json
 import platform
 import sys
 from collections.abc import Mapping
+from dataclasses import replace
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -24,6 +25,7 @@ import torch
 
 from psgnn.errors import InputError
 from psgnn.graph import Adjacency, GraphBatch, IntArray
+from psgnn.graph._kinds import PER_EDGE, Kinds
 from psgnn.models._config import ModelConfig, check_config
 from psgnn.models._view import DAMAGE, TensorView, pack, unpack
 from psgnn.paths import atomic_write
@@ -34,6 +36,7 @@ if sys.version_info >= (3, 11):
 else:
     import tomli as tomllib
 
+KIND_ARRAYS = ("edges", *PER_EDGE, "sides")
 MOST_CONFIG_BYTES = 16 * 1024  # ten times what psgnn writes; the time to parse a dotted key is quadratic
 
 
@@ -98,8 +101,13 @@ def write_record(folder: Path, record: Mapping[str, Any]) -> None:
     write_text(folder / RECORD, json.dumps({"format": FORMAT, **record}, indent=1, allow_nan=False) + "\n")
 
 
-def write_view(folder: Path, view: TensorView, node_names: list[list[str]], hidden: IntArray) -> None:
-    """The graph that the model could see, its features, the names of its nodes, and the links it could not see."""
+def write_view(
+    folder: Path, view: TensorView, node_names: list[list[str]], hidden: IntArray, whole: Kinds | None = None
+) -> None:
+    """The graph that the model could see, its features, the names of its nodes, and the links it could not see.
+
+    ``whole`` is what edges carry besides, hidden or not.
+    """
     adjacency = view.union.adjacency
     tensors = {
         "indptr": torch.from_numpy(adjacency.indptr),
@@ -108,10 +116,21 @@ def write_view(folder: Path, view: TensorView, node_names: list[list[str]], hidd
         "x": view.x,
         "hidden": torch.from_numpy(hidden),
     }
-    write_tensors(folder / GRAPH, tensors, node_names=node_names)
+    about: dict[str, Any] = {"node_names": node_names}
+    for part, kinds in (("seen", view.union.kinds), ("whole", whole)):
+        if kinds is not None:
+            tensors |= {f"{part}.{name}": torch.tensor(array) for name, array in _arrays(kinds).items()}
+            about |= {"directed": kinds.directed, "side_names": list(kinds.side_names)}
+    write_tensors(folder / GRAPH, tensors, **about)
 
 
-def read_view(folder: Path) -> tuple[TensorView, list[list[str]], IntArray]:
+def _arrays(kinds: Kinds) -> dict[str, Any]:
+    """What edges and nodes carry, as contiguous arrays."""
+    found = {name: getattr(kinds, name) for name in KIND_ARRAYS}
+    return {name: np.ascontiguousarray(array) for name, array in found.items() if array is not None}
+
+
+def read_view(folder: Path) -> tuple[TensorView, list[list[str]], IntArray, Kinds | None]:
     """What `write_view` wrote; a run that has no record of hidden links has none.
 
     Compiled code trusts the graph it is given, so nothing about it is taken on trust here.
@@ -121,6 +140,9 @@ def read_view(folder: Path) -> tuple[TensorView, list[list[str]], IntArray]:
     hidden = tensors.get("hidden", torch.zeros(2, 0, dtype=torch.long))
     try:
         union = _checked_union(*(tensors[name].numpy() for name in ("indptr", "indices", "ptr")))
+        kinds, whole = (_checked_kinds(part, tensors, metadata, union) for part in ("seen", "whole"))
+        if kinds is not None:
+            union = replace(union, kinds=kinds)
         x, names = tensors["x"], metadata["node_names"]
         sound = (
             x.dtype == torch.float32
@@ -139,7 +161,43 @@ def read_view(folder: Path) -> tuple[TensorView, list[list[str]], IntArray]:
         sound = False
     if not sound:
         raise InputError(f"{path} does not hold a graph of psgnn; train again")
-    return TensorView(union, x), names, hidden.numpy()
+    return TensorView(union, x), names, hidden.numpy(), whole
+
+
+def _checked_kinds(
+    part: str, tensors: Mapping[str, torch.Tensor], metadata: Mapping[str, Any], union: GraphBatch
+) -> Kinds | None:
+    """What edges carry, or an error if these are not the arrays of it; None where the graphs are plain."""
+    arrays = {name: tensors[f"{part}.{name}"].numpy() for name in KIND_ARRAYS if f"{part}.{name}" in tensors}
+    if not arrays:
+        return None
+    edges, directed, titles = arrays["edges"], metadata["directed"], metadata["side_names"]
+    graph, count = union.graph_of, union.num_nodes
+    sound = edges.dtype == np.int64 and edges.ndim == 2 and edges.shape[0] == 2 and edges.size
+    if not sound or edges.min() < 0 or edges.max() >= count or (edges[0] == edges[1]).any():
+        raise ValueError("wrong edges")
+    if (graph[edges[0]] != graph[edges[1]]).any() or np.unique(
+        edges[0] * count + edges[1]
+    ).size < edges.shape[1]:
+        raise ValueError("wrong edges")
+    again = Adjacency.from_edges(edges[0], edges[1], count)
+    if part == "seen" and not np.array_equal(again.indices, union.adjacency.indices):
+        raise ValueError("edges of another graph")
+    for name, column in arrays.items():
+        if name in PER_EDGE and not (
+            column.dtype == np.float64 and column.shape == edges.shape[1:] and np.isfinite(column).all()
+        ):
+            raise ValueError(f"wrong {name}")
+        if name in ("strengths", "lengths") and (column <= 0).any():
+            raise ValueError(f"wrong {name}")
+    sides = arrays.get("sides")
+    if sides is not None and not (
+        sides.dtype == np.int8 and sides.shape == (count,) and np.isin(sides, (-1, 0, 1)).all()
+    ):
+        raise ValueError("wrong sides")
+    if not isinstance(directed, bool) or [type(title) for title in titles] != [str, str]:
+        raise ValueError("wrong names of sides")
+    return Kinds(num_nodes=count, directed=directed, side_names=tuple(titles), **arrays)
 
 
 def _checked_union(indptr: Any, indices: Any, ptr: Any) -> GraphBatch:
@@ -170,7 +228,8 @@ def data_hash(view: TensorView) -> str:
     """SHA-256 of what the model could see."""
     sha = hashlib.sha256()
     adjacency = view.union.adjacency
-    for array in (adjacency.indptr, adjacency.indices, view.union.ptr, view.features):
+    kinds = {} if view.union.kinds is None else _arrays(view.union.kinds)
+    for array in (adjacency.indptr, adjacency.indices, view.union.ptr, view.features, *kinds.values()):
         sha.update(np.ascontiguousarray(array).data)
     return sha.hexdigest()
 
