@@ -37,12 +37,12 @@ def watch(folder: str, stop: int, report: int) -> None:
         if str(Path.cwd() / os.fsdecode(arguments[0])).startswith(folder):
             step()
 
-    def counted(file: int) -> None:
+    def counted(file: Any) -> None:
         step()
         sync(file)
 
     sys.addaudithook(hook)
-    os.fsync = counted
+    os.fsync = counted  # type: ignore[assignment]
 
 
 def serve() -> None:
@@ -90,7 +90,7 @@ def serve() -> None:
             timer.join()
         operations = int.from_bytes(os.pread(report, 8, 0), "little")
         os.close(report)
-        answer = {"code": os.waitstatus_to_exitcode(status), "operations": operations}
+        answer: dict[str, Any] = {"code": os.waitstatus_to_exitcode(status), "operations": operations}
         answer["text"] = Path(asked["folder"] + ".log").read_text()
         sys.stdout.write(json.dumps(answer) + "\n")
         sys.stdout.flush()

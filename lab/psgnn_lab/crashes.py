@@ -1,0 +1,200 @@
+"""Commands that write, ended before each of their file operations or killed at random: the repeat must be whole.
+
+A command runs in a fork of a process that has imported everything (`psgnn_lab.crash_server`). Its repeat has to end as
+an uninterrupted command does, with the same files, and with nothing left beside them or in the folder for temporary
+files.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import random
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from psgnn.paths import atomic_write
+from psgnn_lab.crash_server import ENDED
+
+TRAIN = ("train", "../g.csv", "--model", "gcn", "--epochs", "3", "--option", "eval_every=1", "--quiet")
+COMMANDS: dict[str, tuple[str, ...]] = {
+    "train": (*TRAIN, "--out", "out"),
+    "train --refit": (*TRAIN, "--out", "out", "--refit"),
+    "predict": ("predict", "../g.csv", "--top", "5", "--out", "out.csv"),
+    "predict --for all": ("predict", "../g.csv", "--for", "all", "--top", "1", "--out", "out.parquet"),
+    "embed": ("embed", "../run", "--out", "out.npz"),
+    "distances": ("distances", "../g.parquet", "--out", "out.parquet"),
+    "anchors": ("anchors", "../g.csv", "--out", "out.tsv", "--plot", "out.png"),
+    "compare": ("compare", "../g.csv", "--models", "none", "--seeds", "1", "--out", "out.csv"),
+    "report": ("report", "../run", "--out", "out.html"),
+}
+OLD = "what was there"
+PERISHABLE = ("seconds", "peak_memory_mb")  # of a record, and of the table of compare
+
+
+class Forks:
+    """Runs commands in forks of one process.
+
+    Args:
+        scratch: Where commands keep temporary files.
+    """
+
+    def __init__(self, scratch: Path) -> None:
+        environment = {**os.environ, "OMP_NUM_THREADS": "1", "TMPDIR": str(scratch)}
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", "psgnn_lab.crash_server"],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment,
+        )  # fmt: skip
+
+    def run(self, folder: Path, arguments: tuple[str, ...], **options: float) -> dict[str, Any]:
+        """Run a command in a folder; see `psgnn_lab.crash_server` for the options and the answer."""
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        asked = {"folder": str(folder), "arguments": arguments, **options}
+        self._process.stdin.write(json.dumps(asked) + "\n")
+        self._process.stdin.flush()
+        answer: dict[str, Any] = json.loads(self._process.stdout.readline())
+        return answer
+
+    def close(self) -> None:
+        """End the process."""
+        self._process.kill()
+        self._process.communicate()
+
+
+class Place:
+    """A folder with a graph, a run on it, and commands that work beside them."""
+
+    def __init__(self, root: Path) -> None:
+        import polars as pl
+
+        self.root, self.work, self.scratch = root, root / "work", root / "scratch"
+        self.scratch.mkdir()
+        self.forks = Forks(self.scratch)
+        edges = [(6 * k + i, 6 * k + j) for k in range(5) for i in range(6) for j in range(i)]
+        edges += [(6 * k, (6 * k + 6) % 30) for k in range(5)]
+        table = pl.DataFrame(edges, schema=["source", "target"], orient="row")
+        table.write_csv(root / "g.csv")
+        table.write_parquet(root / "g.parquet")
+        self._fresh()
+        done = self.forks.run(self.work, (*TRAIN, "--out", "../run"))
+        if done["code"]:
+            raise RuntimeError(done["text"])
+
+    def _fresh(self, command: tuple[str, ...] = (), force: bool = False) -> None:
+        """An empty folder to work in, or one with what the command is to replace."""
+        shutil.rmtree(self.work, ignore_errors=True)
+        self.work.mkdir()
+        if not force:
+            return
+        for name in [name for name in command if name.startswith("out")]:
+            if command[0] == "train":
+                shutil.copytree(self.root / "run", self.work / name)
+            else:
+                (self.work / name).write_text(OLD)
+
+    def _content(self) -> dict[str, Any]:
+        """All files, temporary ones too, without what differs between two equal commands."""
+        found: dict[str, Any] = {}
+        for folder in (self.work, self.scratch):
+            for path in sorted(folder.rglob("*")):
+                found[str(path.relative_to(self.root))] = None if path.is_dir() else _stable(path)
+        return found
+
+    def attack(self, name: str, *, force: bool = False, kills: int = 0, seed: int = 0) -> dict[str, Any]:
+        """End a command before each of its file operations, then kill it at random times.
+
+        Returns:
+            A row: ``command``, ``operations`` and ``kills``, and ``failures`` with a line for each repeat that is not
+            whole.
+        """
+        command = (*COMMANDS[name], "--force") if force else COMMANDS[name]
+        self._fresh(command, force)
+        begun = time.perf_counter()
+        done = self.forks.run(self.work, command)
+        seconds = time.perf_counter() - begun
+        if done["code"]:
+            raise RuntimeError(done["text"])
+        whole, operations, failures = self._content(), done["operations"], []
+        for stop in range(1, operations + 1):
+            self._fresh(command, force)
+            if self.forks.run(self.work, command, stop=stop)["code"] != ENDED:
+                operations = stop - 1  # the first time there was more to do, such as compiling
+                break
+            failures += self._repeat(command, whole, f"operation {stop} of {operations}")
+        rng = random.Random(seed)
+        for _ in range(kills):
+            self._fresh(command, force)
+            wait = rng.uniform(0, 1.1 * seconds)
+            self.forks.run(self.work, command, seconds=wait)
+            failures += self._repeat(command, whole, f"{wait:.3f} of {seconds:.3f} seconds")
+        title = f"{name}, again" if force else name
+        return {"command": title, "operations": operations, "kills": kills, "failures": failures}
+
+    def _repeat(self, command: tuple[str, ...], whole: dict[str, Any], when: str) -> list[str]:
+        """The repeat ends as an uninterrupted command, or says that the output is there; then it is whole."""
+        again = self.forks.run(self.work, command)
+        there = "pass --force" in again["text"] or "holds a finished run" in again["text"]
+        if again["code"] and (not there or "--force" in command):
+            return [f"{when}: {again['text'].strip()}"]
+        if there and command[0] == "anchors":  # two outputs, of which one is there: both, with --force
+            again = self.forks.run(self.work, (*command, "--force"))
+        found = self._content()
+        wrong = [path for path in {**whole, **found} if whole.get(path, 0) != found.get(path, 0)]
+        return [f"{when}: {', '.join(wrong)}"] if wrong else []
+
+
+def _stable(path: Path) -> Any:
+    content = path.read_bytes()
+    if path.name == "record.json":
+        return {key: value for key, value in json.loads(content).items() if key not in PERISHABLE}
+    if path.suffix == ".csv" and b",seconds" in content.partition(b"\n")[0]:
+        header, *rows = (line.split(b",") for line in content.splitlines())
+        return [
+            [cell for key, cell in zip(header, row, strict=True) if key.decode() not in PERISHABLE]
+            for row in rows
+        ]
+    return content
+
+
+@contextmanager
+def place() -> Iterator[Place]:
+    """A place in a temporary folder."""
+    with tempfile.TemporaryDirectory(prefix="psgnn-crashes-") as root:
+        found = Place(Path(root).resolve())
+        try:
+            yield found
+        finally:
+            found.forks.close()
+
+
+def main() -> None:
+    """Attack every command, and record what became of the repeats."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--kills", type=int, default=100, help="per command, at random times")
+    parser.add_argument("--command", action="append", choices=COMMANDS, help="one of them; all by default")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--json", type=Path, help="write the record here")
+    options = parser.parse_args()
+    rows = []
+    with place() as found:
+        for name in options.command or COMMANDS:
+            for force in (False, True):
+                rows.append(found.attack(name, force=force, kills=options.kills, seed=options.seed))
+                sys.stderr.write(json.dumps(rows[-1]) + "\n")
+    if options.json is not None:
+        with atomic_write(options.json, force=True) as temporary:
+            temporary.write_text(json.dumps({"seed": options.seed, "rows": rows}, indent=1) + "\n")
+    sys.exit(any(row["failures"] for row in rows))
+
+
+if __name__ == "__main__":
+    main()
