@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -75,3 +77,22 @@ def test_every_command_that_reads_a_graph_takes_a_memory_cap(
     code, out, err = run(*arguments, "--memory", "5M")
     assert (code, out) == (2, "")
     assert "a memory cap of 5 MiB is too low" in err
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="needs a limit of the address space")
+@pytest.mark.parametrize("gigabytes", [0.6, 1.5])
+@pytest.mark.parametrize("command", [("predict", "g.csv", "--top", "3"), ("train", "g.csv", "--out", "run")])
+def test_too_little_address_space_is_one_line(
+    tmp_path: Path, command: tuple[str, ...], gigabytes: float
+) -> None:
+    """Libraries would end the process with no word of ours, or hang."""
+    (tmp_path / "g.csv").write_text("source,target\na,b\nb,c\nc,d\n")
+    limited = f'ulimit -v {int(gigabytes * 2**20)}; exec "$0" -m psgnn "$@"'
+    done = subprocess.run(
+        ["/bin/bash", "-c", limited, sys.executable, *command],
+        cwd=tmp_path, capture_output=True, text=True, timeout=100, check=False,
+    )  # fmt: skip
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith("psgnn: error: the address space is limited to ")
+    assert len(done.stderr.splitlines()) == 1
+    assert not (tmp_path / "run").exists()

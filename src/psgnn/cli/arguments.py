@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from psgnn.cli.failures import need_address_space
 from psgnn.cli.reading import Given
 from psgnn.errors import InputError, unknown_name
 
@@ -213,6 +214,7 @@ def load_run(
         about = [option for option in given.options if header_of is None or "header" not in option]
         if other is None and about:
             raise InputError(f"{about[0]} goes with --graph; a run has its own graph")
+        need_address_space(torch=True)
         from psgnn.training._run import load
 
         result = load(source)

@@ -9,13 +9,31 @@ from collections.abc import Callable
 from typing import Any, NoReturn
 
 from psgnn.console import shown
-from psgnn.errors import PsgnnError, missing_extra
+from psgnn.errors import InputError, PsgnnError, missing_extra
 
 
 def fail(message: str, code: int = 2) -> NoReturn:
     """Say what was wrong, in one line, and end."""
     sys.stderr.write(f"psgnn: error: {shown(' '.join(message.split()))}\n")
     sys.exit(code)
+
+
+def need_address_space(*, torch: bool = False) -> None:
+    """Refuse a limit such as that of ``ulimit -v`` under which libraries end the process in odd ways, or hang.
+
+    They reserve much of it for every thread, and hardly use any.
+    """
+    try:
+        import resource
+    except ImportError:  # Windows has no such limit
+        return
+    limit, _ = resource.getrlimit(resource.RLIMIT_AS)
+    needed = (2.5 if torch else 1.5) + 0.25 * (os.cpu_count() or 1)
+    if limit != resource.RLIM_INFINITY and limit < needed * 2**30:
+        raise InputError(
+            f"the address space is limited to {limit / 2**30:.1f} GiB (ulimit -v), and {needed} GiB are needed; "
+            "raise the limit, and cap the memory itself with --memory SIZE"
+        )
 
 
 def run_app(app: Callable[..., Any], name: str = "psgnn") -> NoReturn:
@@ -27,6 +45,7 @@ def run_app(app: Callable[..., Any], name: str = "psgnn") -> NoReturn:
     if threads.removeprefix("-").isdecimal() and int(threads) < 1:  # numba would refuse to be imported
         fail(f"NUMBA_NUM_THREADS={threads} is no number of threads; set it to 1 or more, or unset it")
     try:
+        need_address_space(torch=sys.argv[1:2] in (["train"], ["compare"], ["report"]))
         code = app(standalone_mode=False, prog_name=name) or 0
         if code == 130:  # typer's own answer to Ctrl-C
             raise KeyboardInterrupt
