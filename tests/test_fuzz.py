@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import sys
@@ -18,7 +19,7 @@ from hypothesis import strategies as st
 from psgnn_lab import fuzz
 from psgnn_lab.fuzz_targets import NAMES
 
-CASES = int(os.environ.get("PSGNN_FUZZ_CASES", "5000"))
+CASES = int(os.environ.get("PSGNN_FUZZ_CASES", "20000"))
 FIELDS = st.one_of(
     st.sampled_from(
         [*NAMES, "", "0", "1", "-1", "#tag", "%", '"', '""', "nan", "1e400", "0,5", "source", "\u202e"]
@@ -29,25 +30,49 @@ FIELDS = st.one_of(
 
 
 @pytest.fixture(scope="module")
-def reader() -> Iterator[fuzz.Reader]:
-    reader = fuzz.Reader()
-    yield reader
-    reader.close()
+def pool() -> Iterator[fuzz.Pool]:
+    pool = fuzz.Pool(1)
+    yield pool
+    pool.close()
 
 
-def test_valid_files_are_read(reader: fuzz.Reader) -> None:
-    for target in fuzz.TARGETS.values():
-        assert reader.read(target.name, *target.parts())["outcome"] == "read", target.name
+@pytest.fixture(scope="module")
+def reader(pool: fuzz.Pool) -> fuzz.Reader:
+    return pool.readers[0]
 
 
 @pytest.mark.slow
-def test_mutated_files_are_read_or_refused() -> None:
-    findings = fuzz.fuzz(CASES, seed=1)
-    assert findings.failures == []
-    assert sum(row["cases"] for row in findings.rows()) >= 0.9 * CASES
-    rows = findings.rows()
+def test_valid_files_are_read(reader: fuzz.Reader) -> None:
+    fuzz.load_targets()
+    for target in fuzz.TARGETS.values():
+        answer = reader.read(target.name, *target.parts())
+        assert answer["outcome"] == "read", (target.name, answer)
+
+
+@pytest.mark.slow
+def test_mutated_files_are_read_or_refused(pool: fuzz.Pool) -> None:
+    found = fuzz.fuzz(CASES, pool=pool, seed=1).document()
+    rows = found["rows"]
+    assert found["failures"] == []
+    assert sum(row["cases"] for row in rows) >= 0.99 * CASES
+    assert {row["target"] for row in rows} == set(fuzz.TARGETS)
     assert all(row["refused"] for row in rows if row["cases"] > 50)
     assert sum(row["read"] for row in rows) > CASES / 20
+
+
+def test_a_record_is_gone_on_with(pool: fuzz.Pool, tmp_path: Path) -> None:
+    record, targets = tmp_path / "fuzz.json", ["pairs", "labels"]
+    fuzz.fuzz(20, pool=pool, targets=targets, record=record)
+    before = json.loads(record.read_text())
+    before["rows"][0]["failed"] += 1
+    before["failures"] = [{"target": "labels", "case": 10, "detail": "a defect that is gone"}]
+    record.write_text(json.dumps(before))
+    fuzz.fuzz(50, pool=pool, seed=7, targets=targets, record=record)
+    after = json.loads(record.read_text())
+    assert after["repaired"] == before["failures"]
+    assert after["failures"] == []
+    assert [row["cases"] for row in after["rows"]] == [25, 25]
+    assert after["seed"] == 0  # of the record
 
 
 @given(
@@ -67,7 +92,28 @@ def test_any_table_is_read_or_refused(
         assert answer["outcome"] in ("read", "refused"), answer["detail"]
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("target", "seed", "case"),
+    [
+        ("NPZ, edge_index", 24, 345),
+        ("interrupted paper, tensors", 24, 15),
+        ("interrupted psgnn, tensors", 0, 12),
+        ("interrupted psgnn, tensors", 24, 305),
+        ("labels", 24, 2595),
+        ("negative links, npy", 24, 13),
+        ("negative links, npz", 24, 1614),
+        ("report of a run", 0, 19),
+        ("sets of nodes", 24, 6321),
+    ],
+)
+def test_cases_that_once_failed(reader: fuzz.Reader, target: str, seed: int, case: int) -> None:
+    answer = reader.ask(target, seed=seed, case=case)
+    assert answer["outcome"] in ("read", "refused"), answer["detail"]
+
+
 def test_a_case_can_be_made_again() -> None:
+    fuzz.load_targets()
     target = fuzz.TARGETS["MATLAB, sparse"]
     cases = [fuzz.case_of(target, 0, case) for case in range(20)]
     assert cases == [fuzz.case_of(target, 0, case) for case in range(20)]

@@ -119,12 +119,17 @@ def test_a_file_system_without_hard_links(tmp_path: Path, monkeypatch: pytest.Mo
 def test_what_a_killed_process_left_is_removed_and_what_is_being_written_stays(tmp_path: Path) -> None:
     left = tmp_path / ".psgnn-0123456789abcdef.csv"
     left.write_text("half")
+    parts = tmp_path / ".psgnn-0123456789abcdef.parts"
+    parts.mkdir()
+    (parts / "00000000.parquet").write_text("a part")
     mine = tmp_path / ".psgnn-notes"
     mine.write_text("of a user")
     with atomic_write(tmp_path / "slow.csv") as slow:
         slow.write_text("slow")
+        slow.with_suffix(".parts").mkdir()
         write_table(tmp_path / "quick.csv", {"a": [1]})
         assert slow.exists()
+        slow.with_suffix(".parts").rmdir()
     assert sorted(path.name for path in tmp_path.iterdir()) == [".psgnn-notes", "quick.csv", "slow.csv"]
     left.write_text("half")
     with pytest.raises(InputError, match="exists"):

@@ -10,8 +10,10 @@ from typing import Any
 import pytest
 import torch
 
+import psgnn
 import psgnn.training._fit as training
 from conftest import Command
+from psgnn.errors import InputError
 from psgnn.models._view import pack, unpack
 
 Tensors = dict[str, torch.Tensor]
@@ -147,3 +149,13 @@ def test_an_unchanged_state_is_resumed(
     folder = tmp_path / "run"
     shutil.copytree(interrupted(model, run), folder)
     assert run("train", *GRAPH, "--model", model, "--out", folder)[0] == 0
+
+
+def test_scores_of_anchors_that_are_no_numbers_are_one_line() -> None:
+    task = psgnn.LinkPrediction(psgnn.load_dataset("communities", communities=4, size=8), seed=0)
+    model = psgnn.build_model("psgnn", task, preset="paper")
+    with torch.no_grad():
+        for weights in model.parameters():
+            weights.fill_(3e38)
+    with pytest.raises(InputError, match="scores of anchors are no numbers"):
+        psgnn.fit(model, task, epochs=2)

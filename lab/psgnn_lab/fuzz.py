@@ -14,47 +14,30 @@ import logging
 import os
 import queue
 import random
-import re
 import signal
 import subprocess
 import sys
 import tempfile
 import threading
+import time
 import traceback
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 from psgnn.errors import PsgnnError
+from psgnn.paths import atomic_write
+from psgnn_lab.fuzz_mutations import mutated
 
 MEMORY_BYTES = 3 * 2**30  # that a case may take beyond what the process has
 SECONDS = 30  # for one case, on a machine with other work
-NUMBERS = (
-    0,
-    1,
-    2,
-    127,
-    128,
-    255,
-    2**15,
-    2**16 - 1,
-    2**31 - 1,
-    2**31,
-    2**32 - 1,
-    2**62,
-    2**63 - 1,
-    2**63,
-    2**64 - 1,
-)
-WORDS = (
-    b"\n", b"\r\n", b",", b";", b"\t", b" ", b'"', b'""', b"#", b"%", b"\0", b"-1", b"nan", b"inf", b"1e999", b"0" * 40,
-    b"9" * 19, b"9" * 30, b"9" * 5000, b"-0", b"+7", b"007", b"1.5", b"0,5", b"\xff", b"\xff\xfe", b"\xef\xbb\xbf",
-    b"[", b"]", b"{", b"}", b"<", b">", b"&a;", b"source", b"target", b"\x1b]52;c;AA\x07", "\u202e\u6771".encode(),
-    b" " * 3000, b"#\n" * 500,
-)  # fmt: skip
+BATCH = 5000  # cases between two records
+LONGEST_DETAIL = 3000
+OUTCOMES = ("read", "refused", "failed")
 
 
 @dataclass(frozen=True)
@@ -81,7 +64,7 @@ TARGETS: dict[str, Target] = {}
 
 def add(target: Target) -> None:
     """Attack this too."""
-    TARGETS[target.name] = target
+    TARGETS[target.name] = replace(target, parts=cache(target.parts))
 
 
 def file_target(
@@ -95,81 +78,7 @@ def file_target(
     add(Target(name, lambda: [content()], write, lambda folder: read(folder / file), share))
 
 
-# Mutations
-
-
-def mutated(content: bytes, rng: random.Random) -> bytes:
-    """The content with one to four changes."""
-    for _ in range(rng.choice((1, 1, 1, 2, 2, 3, 4))):
-        content = rng.choice(MUTATIONS)(content, rng)
-    return content
-
-
-def _place(content: bytes, rng: random.Random, room: int = 1) -> int:
-    """A place in the content, more often in its second half, which is less often a header."""
-    last = max(1, len(content) - room + 1)
-    return rng.randrange(last // 2 if rng.random() < 0.5 else 0, last)
-
-
-def _flip(content: bytes, rng: random.Random) -> bytes:
-    at = _place(content, rng)
-    return (
-        content[:at]
-        + bytes(byte ^ (1 << rng.randrange(8)) for byte in content[at : at + 1])
-        + content[at + 1 :]
-    )
-
-
-def _byte(content: bytes, rng: random.Random) -> bytes:
-    at = _place(content, rng)
-    return content[:at] + bytes([rng.randrange(256)]) + content[at + 1 :]
-
-
-def _number(content: bytes, rng: random.Random) -> bytes:
-    """Another number: in the digits of a text, or in the bytes of anything else."""
-    if content.isascii() and b"\0" not in content:
-        digits = [found.span() for found in re.finditer(rb"[0-9]+", content)] or [(0, 0)]
-        start, end = rng.choice(digits)
-        return content[:start] + str(rng.choice(NUMBERS)).encode() + content[end:]
-    size = rng.choice((1, 2, 4, 8))
-    at = _place(content, rng, size)
-    at -= at % size if rng.random() < 0.7 else 0
-    value = rng.choice(NUMBERS) & ((1 << 8 * size) - 1)
-    return content[:at] + value.to_bytes(size, rng.choice(("little", "big"))) + content[at + size :]
-
-
-def _cut(content: bytes, rng: random.Random) -> bytes:
-    return content[: _place(content, rng)]
-
-
-def _remove(content: bytes, rng: random.Random) -> bytes:
-    at = _place(content, rng)
-    return content[:at] + content[at + rng.randrange(1, 17) :]
-
-
-def _repeat(content: bytes, rng: random.Random) -> bytes:
-    at = _place(content, rng)
-    return content[:at] + content[at : at + rng.randrange(1, 65)] * rng.choice((2, 3, 50)) + content[at:]
-
-
-def _swap(content: bytes, rng: random.Random) -> bytes:
-    a, b = sorted((_place(content, rng), _place(content, rng)))
-    size = min(rng.randrange(1, 17), b - a)
-    return (
-        content[:a]
-        + content[b : b + size]
-        + content[a + size : b]
-        + content[a : a + size]
-        + content[b + size :]
-    )
-
-
-def _word(content: bytes, rng: random.Random) -> bytes:
-    at, word = _place(content, rng), rng.choice(WORDS)
-    return content[:at] + word + content[at + rng.choice((0, 0, 1, len(word))) :]
-
-
-MUTATIONS = (_flip, _byte, _number, _number, _cut, _remove, _repeat, _swap, _word, _word)
+# Cases
 
 
 def case_of(target: Target, seed: int, case: int) -> list[bytes]:
@@ -184,27 +93,40 @@ def case_of(target: Target, seed: int, case: int) -> list[bytes]:
 # The process that reads
 
 
+def load_targets() -> None:
+    """Add all targets."""
+    from psgnn_lab import fuzz_runs, fuzz_targets  # noqa: F401
+
+
 def serve() -> None:
     """Answer cases, one per line, until the input ends."""
-    from psgnn_lab import fuzz_targets  # noqa: F401  (adds the targets)
-
     answers = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)  # what a reader prints is no answer
     # What is asked of a file is a `PsgnnError`, not a warning or a note.
     logging.disable(logging.CRITICAL)
-    with tempfile.TemporaryDirectory(prefix="psgnn-fuzz-") as root:
-        for target in TARGETS.values():
-            _attempt(target, target.parts(), Path(root))  # compiles what it needs, before there is a limit
-        _limit()
+    warm: set[str] = set()
+    with tempfile.TemporaryDirectory(prefix="psgnn-fuzz-", dir=_fast_folder()) as root:
         for line in sys.stdin:
             asked = json.loads(line)
+            if asked["target"] not in TARGETS:
+                load_targets()
             target = TARGETS[asked["target"]]
+            if target.name not in warm:  # compiles what it needs, before there is a limit
+                _limit(None)
+                _attempt(target, target.parts(), Path(root))
+                warm.add(target.name)
+                _limit(MEMORY_BYTES)
             given = asked.get("parts")
             parts = case_of(target, asked["seed"], asked["case"]) if given is None else _decoded(given)
             _alarm(SECONDS)
             answers.write(json.dumps(_attempt(target, parts, Path(root))) + "\n")
             _alarm(0)
             answers.flush()
+
+
+def _fast_folder() -> str | None:
+    """A folder in memory, where there is one."""
+    return "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
 
 
 def _decoded(parts: Iterable[str]) -> list[bytes]:
@@ -221,19 +143,23 @@ def _attempt(target: Target, parts: Sequence[bytes], root: Path) -> dict[str, st
                 return {"outcome": "failed", "detail": f"more than one line: {error!r}"}
             return {"outcome": "refused", "detail": str(error)[:300]}
         except BaseException as error:
-            return {"outcome": "failed", "detail": "".join(traceback.format_exception(error))[-3000:]}
+            return {
+                "outcome": "failed",
+                "detail": "".join(traceback.format_exception(error))[-LONGEST_DETAIL:],
+            }
     return {"outcome": "read", "detail": ""}
 
 
-def _limit() -> None:
-    """Bound the memory of this process and of those that it starts."""
+def _limit(more: int | None) -> None:
+    """Let this process, and those that it starts, have so many bytes more; None takes the limit away."""
     with suppress(ImportError):  # Windows has no such limit
         import resource
 
         import psutil
 
-        size = psutil.Process().memory_info().vms + MEMORY_BYTES
-        resource.setrlimit(resource.RLIMIT_AS, (size, size))
+        _, hard = resource.getrlimit(resource.RLIMIT_AS)
+        size = hard if more is None else psutil.Process().memory_info().vms + more
+        resource.setrlimit(resource.RLIMIT_AS, (size, hard))
 
 
 def _alarm(seconds: int) -> None:
@@ -300,78 +226,144 @@ class Reader:
 
 @dataclass
 class Findings:
-    """How often each target was read, refused or failed, and the failures."""
+    """How often each target was read, refused or failed, the failures, and those that have been repaired since."""
 
+    seed: int = 0
     counts: dict[str, Counter[str]] = field(default_factory=dict)
     failures: list[dict[str, Any]] = field(default_factory=list)
+    repaired: list[dict[str, Any]] = field(default_factory=list)
 
-    def rows(self) -> list[dict[str, Any]]:
-        """A row per target."""
-        outcomes = ("read", "refused", "failed")
-        return [
-            {"target": name, "cases": counts.total(), **{outcome: counts[outcome] for outcome in outcomes}}
+    def add(self, target: str, case: int, answer: Mapping[str, str]) -> None:
+        """Count what became of a case."""
+        self.counts.setdefault(target, Counter())[answer["outcome"]] += 1
+        if answer["outcome"] == "failed":
+            self.failures.append({"target": target, "case": case, "detail": answer["detail"]})
+
+    def document(self) -> dict[str, Any]:
+        """The record: a row per target, and every failure."""
+        rows = [
+            {"target": name, "cases": counts.total(), **{outcome: counts[outcome] for outcome in OUTCOMES}}
             for name, counts in sorted(self.counts.items())
         ]
+        return {"seed": self.seed, "rows": rows, "failures": self.failures, "repaired": self.repaired}
+
+    @classmethod
+    def of(cls, document: Mapping[str, Any]) -> Findings:
+        """What a record says."""
+        counts = {row["target"]: Counter({name: row[name] for name in OUTCOMES}) for row in document["rows"]}
+        return cls(document["seed"], counts, document["failures"], document["repaired"])
 
 
-def fuzz(cases: int, *, seed: int = 0, jobs: int = 2, targets: Sequence[str] = ()) -> Findings:
-    """Read this many mutated cases, shared among the targets."""
-    from psgnn_lab import fuzz_targets  # noqa: F401  (adds the targets)
+class Pool:
+    """Processes that read cases side by side."""
 
+    def __init__(self, jobs: int) -> None:
+        self.readers = [Reader() for _ in range(jobs)]
+
+    def run(self, cases: Iterable[tuple[str, int]], findings: Findings) -> None:
+        """Read cases, each of a target and a number."""
+        waiting: queue.SimpleQueue[tuple[str, int]] = queue.SimpleQueue()
+        for case in cases:
+            waiting.put(case)
+        lock = threading.Lock()
+
+        def work(reader: Reader) -> None:
+            with suppress(queue.Empty):
+                while True:
+                    name, case = waiting.get_nowait()
+                    answer = reader.ask(name, seed=findings.seed, case=case)
+                    with lock:
+                        findings.add(name, case, answer)
+
+        workers = [threading.Thread(target=work, args=(reader,)) for reader in self.readers]
+        for worker in workers:
+            worker.start()
+        for worker in workers:
+            worker.join()
+
+    def close(self) -> None:
+        """End the processes."""
+        for reader in self.readers:
+            reader.close()
+
+
+def waiting_cases(cases: int, findings: Findings, targets: Sequence[str] = ()) -> list[tuple[str, int]]:
+    """The cases up to this number of all, shared among the targets, that have not been read."""
     chosen = [TARGETS[name] for name in targets or TARGETS]
     whole = sum(target.share for target in chosen)
-    waiting: queue.SimpleQueue[tuple[str, int]] = queue.SimpleQueue()
     numbered = [
         (case / target.share, target.name, case)
         for target in chosen
-        for case in range(max(1, round(cases * target.share / whole)))
+        for case in range(
+            findings.counts.get(target.name, Counter()).total(), max(1, round(cases * target.share / whole))
+        )
     ]
-    for _, name, case in sorted(numbered):
-        waiting.put((name, case))
-    findings, lock = Findings({target.name: Counter() for target in chosen}), threading.Lock()
+    return [(name, case) for _, name, case in sorted(numbered)]
 
-    def work() -> None:
-        reader = Reader()
-        try:
-            while True:
-                name, case = waiting.get_nowait()
-                answer = reader.ask(name, seed=seed, case=case)
-                with lock:
-                    findings.counts[name][answer["outcome"]] += 1
-                    if answer["outcome"] == "failed":
-                        findings.failures.append({"target": name, "seed": seed, "case": case, **answer})
-        except queue.Empty:
-            pass
-        finally:
-            reader.close()
 
-    threads = [threading.Thread(target=work) for _ in range(jobs)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+def fuzz(
+    cases: int,
+    *,
+    seed: int = 0,
+    pool: Pool,
+    targets: Sequence[str] = (),
+    record: Path | None = None,
+    seconds: float = float("inf"),
+) -> Findings:
+    """Read this many mutated cases, shared among the targets.
+
+    Args:
+        cases: How many, with those that the record has.
+        seed: Of the mutations.
+        pool: What reads.
+        targets: Some of them, by name, in place of all.
+        record: A file that is written now and then. What it has is kept, and failures in it are tried again.
+        seconds: Begin nothing after this time.
+    """
+    load_targets()
+    begun = time.monotonic()
+    findings = Findings(seed)
+    if record is not None and record.exists():
+        findings = Findings.of(json.loads(record.read_text()))
+    _repeat_failures(findings, pool)
+    waiting = waiting_cases(cases, findings, targets)
+    for start in range(0, len(waiting), BATCH):
+        if time.monotonic() - begun > seconds:
+            break
+        pool.run(waiting[start : start + BATCH], findings)
+        if record is not None:
+            with atomic_write(record, force=True) as temporary:
+                temporary.write_text(json.dumps(findings.document(), indent=1) + "\n")
     return findings
 
 
+def _repeat_failures(findings: Findings, pool: Pool) -> None:
+    """Try the failures of a record again."""
+    before, findings.failures = findings.failures, []
+    for failure in before:
+        findings.counts[failure["target"]]["failed"] -= 1
+    pool.run([(failure["target"], failure["case"]) for failure in before], findings)
+    still = [(failure["target"], failure["case"]) for failure in findings.failures]
+    findings.repaired += [each for each in before if (each["target"], each["case"]) not in still]
+
+
 def main() -> None:
-    """Fuzz by command; see lab/fuzz.py."""
-    parser = argparse.ArgumentParser(description="Read mutated files in processes that may crash.")
-    parser.add_argument("--cases", type=int, default=3000, help="how many, all targets together")
+    """Run cases, or answer them."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--cases", type=int, default=20_000)
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--jobs", type=int, default=2, help="processes")
-    parser.add_argument(
-        "--target", action="append", default=[], help="attack this one alone; can be repeated"
-    )
-    parser.add_argument("--json", type=Path, help="write the counts and the failures")
-    parser.add_argument("--case", type=int, help="write this case of one --target into the folder --keep")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
+    parser.add_argument("--target", action="append", default=[], help="one of the targets; all by default")
+    parser.add_argument("--json", type=Path, help="record of the findings; what it has is gone on with")
+    parser.add_argument("--seconds", type=float, default=float("inf"), help="begin nothing after this time")
+    parser.add_argument("--case", type=int, help="write this case of the target, in place of reading it")
     parser.add_argument("--keep", type=Path, help="folder for --case")
     parser.add_argument("--serve", action="store_true", help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.serve:
         serve()
         return
-    from psgnn_lab import fuzz_targets  # noqa: F401  (adds the targets)
-
+    load_targets()
     unknown = [name for name in options.target if name not in TARGETS]
     if unknown:
         parser.error(f"unknown target {unknown[0]}; known are {', '.join(sorted(TARGETS))}")
@@ -382,11 +374,18 @@ def main() -> None:
         target = TARGETS[options.target[0]]
         target.write(options.keep, case_of(target, options.seed, options.case))
         return
-    findings = fuzz(options.cases, seed=options.seed, jobs=options.jobs, targets=options.target)
-    document = {"seed": options.seed, "rows": findings.rows(), "failures": findings.failures}
-    if options.json is not None:
-        options.json.write_text(json.dumps(document, indent=2) + "\n")
-    sys.stdout.write(json.dumps(document, indent=2) + "\n")
+    pool = Pool(options.jobs)
+    given = {
+        "seed": options.seed,
+        "targets": options.target,
+        "record": options.json,
+        "seconds": options.seconds,
+    }
+    try:
+        findings = fuzz(options.cases, pool=pool, **given)
+    finally:
+        pool.close()
+    sys.stdout.write(json.dumps(findings.document(), indent=1) + "\n")
     sys.exit(1 if findings.failures else 0)
 
 

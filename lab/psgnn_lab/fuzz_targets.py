@@ -16,7 +16,7 @@ import scipy.io
 import scipy.sparse
 
 from psgnn.datasets._parse import edge_digest
-from psgnn.graph import read_graph, read_labels, read_names, read_pairs
+from psgnn.graph import read_graph, read_labels, read_names, read_pairs, read_sets
 from psgnn_lab.fuzz import Target, add, file_target
 
 EDGES = [(0, 1), (1, 0), (1, 2), (2, 4), (2, 4), (4, 4), (3, 0)]
@@ -34,7 +34,7 @@ def _text(separator: str, header: str = "", names: Sequence[str] | None = None) 
         return f'"{name}"' if set(name) & set(" ,#") else name
 
     lines = [header] if header else []
-    lines += [separator.join((quoted(u), quoted(v), f"{0.5 * u}")) for u, v in EDGES]
+    lines += [separator.join((quoted(u), quoted(v), f"{0.5 * u + 0.5}")) for u, v in EDGES]
     return lambda: ("# a comment\n" + "\n".join(lines) + "\n").encode()
 
 
@@ -141,8 +141,8 @@ for kind in ("csr", "csc", "coo", "bsr", "dia"):
     _npz(f"NPZ, {kind}", lambda kind=kind: _compressed(kind))  # type: ignore[misc]
 _npz("NPZ, edge_index", lambda: {"edge_index": np.array(EDGES).T, "num_nodes": np.array(6)})
 # Each of these starts a process.
-file_target("Parquet of names", "g.parquet", _parquet(weight=True), read_graph, share=0.02)
-file_target("Parquet of integers", "g.parquet", _parquet(weight=False), read_graph, share=0.02)
+file_target("Parquet of names", "g.parquet", _parquet(weight=True), read_graph, share=0.005)
+file_target("Parquet of integers", "g.parquet", _parquet(weight=False), read_graph, share=0.005)
 
 PAIRS = b'source,target\nann,bob\n"#tag",cy\n# a comment\n"eve, the 5th",ann\n'
 file_target("pairs", "p.csv", lambda: PAIRS, lambda path: read_pairs(path, NAMES))
@@ -150,6 +150,24 @@ file_target(
     "labels", "y.csv", lambda: "".join(f'"{name}",{i % 2}\n' for i, name in enumerate(NAMES)).encode(),
     lambda path: read_labels(path, NAMES),
 )  # fmt: skip
+file_target(
+    "anchors",
+    "a.txt",
+    lambda: "\n".join(["anchor", *NAMES[:3]]).encode(),
+    lambda path: read_names(path, NAMES),
+)
+file_target(
+    "sets of nodes",
+    "s.csv",
+    lambda: "".join(f'"{name}",{part}\n' for name in NAMES for part in "ab").encode(),
+    lambda path: read_sets(path, NAMES),
+)
+file_target(
+    "lengths of edges",
+    "g.csv",
+    _text(",", "source,target,km", NAMES[1:] + NAMES[:1]),
+    lambda path: read_graph(path, weight="km", weight_is="length"),
+)
 file_target("names of nodes", "n.txt", lambda: "\n".join(NAMES).encode(), read_names)
 file_target(
     "edges of a dataset",

@@ -9,6 +9,7 @@ import errno
 import os
 import re
 import secrets
+import shutil
 import stat
 import sys
 import time
@@ -25,6 +26,7 @@ if sys.platform != "win32":
 PathLike: TypeAlias = "str | os.PathLike[str]"
 TEMPORARY = ".psgnn-"  # how files begin that are not written to their end
 STANDARD_INPUT = Path("-")
+PARTS = ".parts"
 UNFINISHED = re.compile(re.escape(TEMPORARY) + r"[0-9a-f]{16}(\.\w+)?$")
 URL = re.compile(r"[A-Za-z][\w+.-]*://")
 SECRET = re.compile(r"(://)[^/@\s]*@")
@@ -105,6 +107,27 @@ def remove_unfinished(folder: Path) -> None:
                     Path(entry.path).unlink()
             finally:
                 os.close(lock)
+    for entry in found:
+        with suppress(OSError):
+            # The file that they are parts of was made before them, and is locked until they are gone.
+            if entry.name.endswith(PARTS) and not _owned(Path(entry.path)):
+                shutil.rmtree(entry.path)
+
+
+def _owned(parts: Path) -> bool:
+    """Whether the file is there that these are parts of."""
+    return any(path.stem == parts.stem and path != parts for path in parts.parent.iterdir())
+
+
+@contextmanager
+def unfinished_parts(temporary: Path) -> Iterator[Path]:
+    """A folder for parts of a file that `atomic_write` is about to write; it goes when they are put together."""
+    parts = temporary.with_suffix(PARTS)
+    parts.mkdir()
+    try:
+        yield parts
+    finally:
+        shutil.rmtree(parts, ignore_errors=True)
 
 
 def _create_unfinished(target: Path) -> tuple[Path, int]:

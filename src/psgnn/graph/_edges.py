@@ -17,6 +17,7 @@ from psgnn.graph._graph import MAX_NODES, IntArray
 from psgnn.kernels._text import factorize_keys
 from psgnn.memory import need_room, physical_memory
 
+FEW_NODES, MOST_NODES_PER_ENTRY = 1_000_000, 1000  # a matrix of more rows than both holds hardly anything
 NAME_BYTES = 100  # of a node, its number as text in a list
 INTEGER = r"^(?:0|[1-9][0-9]*)$"  # 007 is a name, and keeps its zeros
 
@@ -90,15 +91,15 @@ def _factorize(values: pl.Series) -> tuple[npt.NDArray[np.int32], pl.Series]:
     return codes, distinct
 
 
-def row_names(num_nodes: int, origin: str, first: int = 0) -> list[str]:
-    """The numbers of the rows of a matrix as names, if there is room for them."""
+def row_names(num_nodes: int, origin: str, first: int = 0, *, entries: int) -> list[str]:
+    """The numbers of the rows of a matrix as names, if there is room for them and they are not mostly empty."""
     if num_nodes > MAX_NODES:
         raise InputError(f"{origin} has {num_nodes} nodes; at most {MAX_NODES} are supported")
     needed = NAME_BYTES * num_nodes
-    if needed > physical_memory() // 2:
+    if needed > physical_memory() // 2 or num_nodes > max(FEW_NODES, MOST_NODES_PER_ENTRY * entries):
         raise InputError(
-            f"{origin} has {num_nodes} nodes, for which this machine has too little memory; where few of them have "
-            "links, number those from 0 on, or write an edge list (CSV, Parquet)"
+            f"{origin} has {num_nodes} nodes and {entries} entries; where few nodes have links, number those from 0 "
+            "on, or write an edge list (CSV, Parquet)"
         )
     need_room(needed)
     return [str(i) for i in range(first, first + num_nodes)]

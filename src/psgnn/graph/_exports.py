@@ -18,7 +18,6 @@ import logging
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import IO, Any
 
 import numpy as np
@@ -27,7 +26,7 @@ import polars as pl
 
 from psgnn.errors import InputError
 from psgnn.graph._graph import to_numpy
-from psgnn.paths import TEMPORARY, PathLike, atomic_write, check_output
+from psgnn.paths import PathLike, atomic_write, check_output, unfinished_parts
 
 log = logging.getLogger("psgnn")
 FORMULA = r"^\s*[=+\-@]"
@@ -99,7 +98,7 @@ def write_pair_blocks(
     count = formulas = 0
     with ExitStack() as stack:
         target = stack.enter_context(atomic_write(path, force=force))
-        parts = Path(stack.enter_context(TemporaryDirectory(prefix=TEMPORARY, dir=target.parent)))
+        parts = stack.enter_context(unfinished_parts(target))
         for i, block in enumerate(blocks):
             count += block.height
             if suffix == ".parquet":

@@ -315,7 +315,7 @@ def from_matrix(matrix: Any, origin: str, first: int = 0) -> Edges:
         raise InputError(f"{origin}: entry [{row}, {col}] is not a finite number; correct or remove it")
     stored = entries.data != 0
     rows, cols = (index[stored].astype(np.int64) for index in entries.coords)
-    names = row_names(matrix.shape[0], origin, first)
+    names = row_names(matrix.shape[0], origin, first, entries=rows.size)
     values = entries.data[stored]
     weight = values.real.astype(np.float64)
     return Edges(rows, cols, names, weighted=bool((values != 1).any()), weight=weight, matrix=True)
@@ -354,6 +354,6 @@ def from_edge_index(edge_index: npt.NDArray[Any], num_nodes: int | None, origin:
     num_nodes = high + 1 if num_nodes is None else num_nodes
     if low < 0 or high >= num_nodes:
         raise InputError(f"{origin}: edge_index names nodes {low}..{high}, but there are {num_nodes} nodes")
-    names = row_names(num_nodes, origin)
+    names = row_names(num_nodes, origin, entries=edge_index.shape[1])
     rows, cols = edge_index.astype(np.int64)
     return Edges(rows, cols, names, matrix=True)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -27,7 +26,7 @@ def read_parquet(path: Path, edges: bool, how: ReadOptions) -> Table:
     """Read the columns of the nodes, and those that were asked for beside them."""
     asked = how.columns
     check_file(path)
-    with _folder() as folder, _child(path, folder) as child:
+    with _child(path) as child:
         about = child.answer()
         names = about["names"]
         if len(names) < 2:
@@ -52,7 +51,7 @@ def read_parquet(path: Path, edges: bool, how: ReadOptions) -> Table:
 def read_parquet_nodes(path: Path, how: ReadOptions) -> NodeTable:
     """Read all columns of a table of nodes."""
     check_file(path)
-    with _folder() as folder, _child(path, folder) as child:
+    with _child(path) as child:
         about = child.answer()
         names = about["names"]
         key = 0 if how.node_name is None else chosen_column(names, how.node_name)
@@ -69,36 +68,34 @@ def _place(path: Path, frame: pl.DataFrame) -> Callable[[int], str]:
     return lambda row: f"{path}, row {row + 1} ({shortened(', '.join(map(str, frame.row(row))))})"
 
 
-def _folder() -> tempfile.TemporaryDirectory[str]:
-    # On Windows a mapped file stays until it is let go.
-    return tempfile.TemporaryDirectory(prefix="psgnn-parquet-", ignore_cleanup_errors=True)
-
-
 class _Child:
     """The process that reads, and its answers."""
 
-    def __init__(self, path: Path, process: subprocess.Popen[str], out: Path) -> None:
-        self.path, self.process, self.out = path, process, out
+    def __init__(self, path: Path, process: subprocess.Popen[bytes]) -> None:
+        self.path, self.process = path, process
 
     def columns(self, names: Sequence[str], *, nodes: int) -> pl.DataFrame:
         """These columns of the file, of which the first hold nodes."""
         self.ask({"columns": names, "nodes": nodes})
         self.answer()
-        frame = pl.read_ipc(self.out)
+        content = self._stream("stdout").read()
+        if self.process.wait():  # before it had written all of it
+            raise InputError(f"{self.path} cannot be read as Parquet: it is damaged")
+        frame = pl.read_ipc_stream(content)
         if frame.is_empty():
             raise InputError(f"{self.path} has no rows")
         return frame
 
     def ask(self, question: Any) -> None:
         try:
-            self._stream("stdin").write(json.dumps(question) + "\n")
+            self._stream("stdin").write(json.dumps(question).encode() + b"\n")
             self._stream("stdin").flush()
         except OSError:
             pass  # it has ended, and has no answer
 
     def answer(self) -> dict[str, Any]:
         line = self._stream("stdout").readline()
-        answer: dict[str, Any] = json.loads(line) if line.endswith("\n") else {"error": "it is damaged"}
+        answer: dict[str, Any] = json.loads(line) if line.endswith(b"\n") else {"error": "it is damaged"}
         if "wrong" in answer:
             raise InputError(f"{self.path}: {answer['wrong']}")
         if "error" in answer:
@@ -110,13 +107,12 @@ class _Child:
 
 
 @contextmanager
-def _child(path: Path, folder: str) -> Iterator[_Child]:
-    out = Path(folder, "columns.arrow")
-    command = [sys.executable, _parquet_child.__file__, str(path.absolute()), str(out), str(SAMPLE_RECORDS)]
+def _child(path: Path) -> Iterator[_Child]:
+    command = [sys.executable, _parquet_child.__file__, str(path.absolute()), str(SAMPLE_RECORDS)]
     pipes: dict[str, Any] = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
     # What polars writes to stderr is its panic, before an error that is reported.
-    with subprocess.Popen(command, **pipes, stderr=subprocess.DEVNULL, encoding="utf-8") as process:
+    with subprocess.Popen(command, **pipes, stderr=subprocess.DEVNULL) as process:
         try:
-            yield _Child(path, process, out)
+            yield _Child(path, process)
         finally:
             process.kill()

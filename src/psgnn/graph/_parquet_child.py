@@ -1,7 +1,8 @@
 """Reads columns of a Parquet file in a process of its own; `psgnn.graph._parquet` starts it as a script.
 
 On some damaged files polars ends the process, for no one can catch its failure to allocate memory. This one may end.
-It answers with one line of JSON per step: the columns and first rows, then what became of the chosen columns.
+It answers with one line of JSON per step: the columns and first rows, then what became of the chosen columns. These
+follow as an Arrow stream.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ def _columns(path: str, sample: int) -> dict[str, Any]:
     }
 
 
-def _read(path: str, asked: dict[str, Any], out: str) -> dict[str, Any]:
+def _read(path: str, asked: dict[str, Any]) -> dict[str, Any] | pl.DataFrame:
     frame = pl.read_parquet(path, columns=asked["columns"]).select(asked["columns"])
     found = []
     for i, column in enumerate(frame.iter_columns()):
@@ -44,8 +45,7 @@ def _read(path: str, asked: dict[str, Any], out: str) -> dict[str, Any]:
         elif dtype.is_numeric():
             column = column.cast(pl.Int64 if dtype.is_integer() else pl.Float64)
         found.append(column.rename(str(i)))
-    pl.DataFrame(found).write_ipc(out, compression="uncompressed")
-    return {"done": True}
+    return pl.DataFrame(found)
 
 
 def _answer(step: Any, *arguments: Any) -> None:
@@ -53,13 +53,16 @@ def _answer(step: Any, *arguments: Any) -> None:
         answer = step(*arguments)
     except (Exception, pl.exceptions.PanicException) as error:
         answer = {"error": " ".join(str(error).split())[:160] or type(error).__name__}
-    sys.stdout.write(json.dumps(answer) + "\n")
+    frame = answer if isinstance(answer, pl.DataFrame) else None
+    sys.stdout.buffer.write(json.dumps(answer if frame is None else {"rows": frame.height}).encode() + b"\n")
+    if frame is not None:
+        frame.write_ipc_stream(sys.stdout.buffer, compression="uncompressed")
     sys.stdout.flush()
 
 
 if __name__ == "__main__":
-    path, out, sample = sys.argv[1:]
+    path, sample = sys.argv[1:]
     _answer(_columns, path, int(sample))
     asked = sys.stdin.readline()
     if asked:
-        _answer(_read, path, json.loads(asked), out)
+        _answer(_read, path, json.loads(asked))

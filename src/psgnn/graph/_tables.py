@@ -202,7 +202,7 @@ def _columns_of(
     integers = edges and all_numbers(sample, pair) and not has_padding(content)
     table = records.table(pair, noticed | more, integers=integers)
     if table.first.is_empty():
-        unknown = f"if that line is no header, the graph has no node '{', '.join(header[:1])}'"
+        unknown = f"if that line is no header, the graph has no node {shortened(', '.join(header[:1]))}"
         reason = "pass --no-header if that line is an edge" if edges else unknown
         raise InputError(
             f"{records.path} has no lines below its header ({shortened(', '.join(header))}); {reason}"

@@ -180,6 +180,10 @@ class ScorePicker(Picker):
             # On constant features nodes differ by rounding, which batch norm enlarges, more than by anything else.
             digits = 6 if self.structural or view.has_features else 3
             levels = scores.detach().cpu().numpy()
+            if not np.isfinite(levels).all():
+                raise InputError(
+                    "the scores of anchors are no numbers any more; train again, with a lower lr"
+                )
             nodes = torch.from_numpy(spread_top_k(view, levels, many, self.seed, digits=digits))
             return self._weighted(scores, nodes.to(scores.device))
         if self.estimator in ("simple", "reinforce"):

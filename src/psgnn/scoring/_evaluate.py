@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 from typing import Any
-from zipfile import BadZipFile
 
 import numpy as np
 
 from psgnn.errors import InputError
+from psgnn.graph._bytes import decoding
 from psgnn.graph._graph import IntArray
 from psgnn.graph._read import read_pairs
 from psgnn.graph._sampling import NonEdges, distinct_integers, pair_code
@@ -92,11 +92,11 @@ def read_negatives(path: PathLike, scorer: Scorer, count: int) -> IntArray:
                 f"{path}: {pairs.shape[1]} negatives cannot be shared out to {count} links evenly"
             )
         return pairs.T.reshape(count, -1, 2)
-    try:
+    with decoding(file, "an array of NumPy"):
         content = np.load(file, allow_pickle=False)
         ids = content[content.files[0]] if hasattr(content, "files") else content
-    except (OSError, ValueError, IndexError, EOFError, BadZipFile) as error:
-        raise InputError(f"{path} is no array of NumPy ({' '.join(str(error).split())[:100]})") from None
+    if not isinstance(ids, np.ndarray):
+        raise InputError(f"{path} holds something else than arrays; write it with numpy.save or numpy.savez")
     if ids.dtype.kind not in "iu" or ids.ndim != 3 or ids.shape[2] != 2:
         raise InputError(f"{path}: expected integers [P, M, 2], found {ids.dtype} {list(ids.shape)}")
     distinct, places = np.unique(ids, return_inverse=True)

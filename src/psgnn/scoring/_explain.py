@@ -175,4 +175,4 @@ def _coalitions(evidence: Evidence, groups: list[str]) -> np.ndarray:
         )
         rows.append((place[:, None] * references + np.arange(references)).ravel())
     scores = evidence.score([np.ascontiguousarray(part) for part in mixed], rows)
-    return np.asarray(scores.reshape(masks.size, references).mean(axis=1), np.float64)
+    return np.asarray(scores.reshape(masks.size, references).mean(axis=1, dtype=np.float64))

@@ -23,7 +23,13 @@ SUFFIX = ".safetensors"
 # Raised when something that is measured changes its meaning and not its name.
 DEFINITION = 1
 # What is raised where bytes are not of this kind.
-DAMAGE = (SafetensorError, ValueError, KeyError, TypeError, RecursionError)
+DAMAGE = (
+    SafetensorError,
+    ValueError,
+    KeyError,
+    TypeError,
+    RuntimeError,
+)  # among them RecursionError, and torch's
 KEY = "psgnn"
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import math
 import time
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import ExitStack
@@ -253,6 +254,11 @@ class _Trainer:
     def _step(self, state: State) -> None:
         """One epoch, whose end changes weights, average and number of the epoch together."""
         state.loss = self._epoch(state.epoch)
+        if not math.isfinite(state.loss):
+            raise InputError(
+                f"training diverged: the loss of epoch {state.epoch} is no number; train again with a lower lr "
+                f"(--option lr={self.config.lr / 10:g})"
+            )
         state.epoch += 1
         if self.config.average:
             self._take_average(state)
