@@ -16,6 +16,7 @@ from conftest import Command
 from psgnn.errors import InputError
 from psgnn.graph import Graph
 from psgnn.kernels._scoring import pool_adjacent
+from psgnn.scoring import _evaluate as evaluate
 from psgnn.scoring import (
     answer,
     calibrate,
@@ -28,6 +29,9 @@ from psgnn.scoring import (
 )
 from psgnn.scoring._answers import partners
 from psgnn.training import Run, fit
+from psgnn.training import _run as runs
+from psgnn.training._run import save_run
+from psgnn.training._runs import read_tensors, write_tensors
 
 VILLAGE = Path(__file__).parent.parent / "examples" / "village.csv"
 
@@ -174,6 +178,44 @@ def test_similar_nodes_are_the_nearest_embeddings(village: Graph, trained: Run) 
 def test_an_unknown_node_gets_the_nearest_name(village: Graph) -> None:
     with pytest.raises(InputError, match="no node 'Dinna'; did you mean 'Dina'"):
         psgnn.predict(village, of="Dinna")
+
+
+def test_a_name_in_other_case_is_the_nearest(village: Graph) -> None:
+    with pytest.raises(InputError, match="no node 'dina'; did you mean 'Dina'"):
+        similar(pretrained().on([village]), "dina")
+
+
+def test_links_that_are_known_are_not_missing(village: Graph, caplog: pytest.LogCaptureFixture) -> None:
+    asked = [("Dina", "Leo"), ("Dina", "Sunil"), ("Ada", "Leo")]
+    frame = answer(pretrained().on([village]), pairs=asked)
+    assert frame["probability"].is_null().to_list() == [False, True, False]
+    assert "1 pair is linked already (Dina and Sunil)" in caplog.text
+
+
+def test_a_node_without_links_is_pointed_out(village: Graph, caplog: pytest.LogCaptureFixture) -> None:
+    graph = Graph.from_edges(village.edges, village.num_nodes + 1, names=[*village.names, "Alone"])
+    assert answer(pretrained().on([graph]), of="Alone", top=2).height == 2
+    assert "Alone has no links" in caplog.text
+
+
+def test_no_link_is_missing_where_all_nodes_are_linked() -> None:
+    with pytest.raises(InputError, match="all nodes are linked"):
+        answer(pretrained().on([Graph.from_edges(np.array([[0, 0, 1], [1, 2, 2]]), 3)]), top=1)
+
+
+def test_a_large_run_keeps_what_it_was_calibrated_by(
+    trained: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(runs, "CALIBRATED_NODES", (0, 1000))
+    save_run(tmp_path, trained)
+    known = trained.predict(of="Dina", top=5)
+    monkeypatch.setattr(Run, "rehearsal", None)  # it is not asked again
+    assert psgnn.load(tmp_path).predict(of="Dina", top=5).equals(known)
+    path = tmp_path / "calibration.safetensors"
+    tensors, _ = read_tensors(path)
+    write_tensors(path, {**tensors, "weights": -tensors["weights"]})
+    with pytest.raises(InputError, match=r"calibration\.safetensors is damaged"):
+        psgnn.load(tmp_path)
 
 
 def test_pairs_are_asked_by_name(village: Graph, trained: Run) -> None:
@@ -454,6 +496,28 @@ def test_links_are_evaluated_per_node(village: Graph) -> None:
     assert found[f"precision@{links.shape[1]}"] == pytest.approx(hits / links.shape[1])
     with pytest.raises(InputError, match="all 2 links are in the graph"):
         evaluate_links(scorer, rest.edges[:, :2])
+
+
+def test_links_are_evaluated_against_negatives_of_every_kind(village: Graph) -> None:
+    removed = np.random.default_rng(4).random(village.num_edges) < 0.1
+    rest = Graph.from_edges(village.edges[:, ~removed], village.num_nodes)
+    links, scorer = village.edges[:, removed], pretrained().on([rest])
+    found = {
+        kind: evaluate_links(scorer, links, negatives=kind)
+        for kind in ("uniform", "degree", "distance", "per-node")
+    }
+    assert [each["negatives"] for each in found.values()] == list(found)
+    # Pairs as near as the links are harder than any; the rest does not depend on what AUC compares with.
+    assert found["distance"]["auc"] < found["uniform"]["auc"]
+    assert len({each["mrr"] for each in found.values()}) == 1
+    hops = psgnn.shortest_distances(rest)
+    asked = evaluate._like_links(scorer.batch, links, "distance", np.random.default_rng(0))
+    assert asked.shape == links.shape
+    linked = {frozenset(pair) for pair in village.edges.T.tolist()}
+    assert not linked & {frozenset(pair) for pair in asked.T.tolist()}
+    assert sorted(hops[tuple(asked)]) == pytest.approx(sorted(hops[tuple(links)]), abs=1)
+    with pytest.raises(InputError, match="negatives are uniform, degree, distance or per-node"):
+        evaluate_links(scorer, links, negatives="hard")
 
 
 # --- the command line

@@ -39,13 +39,14 @@ def print_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[Any]
     from rich.text import Text
 
     flush_notes()
-    table = Table(title=Text(shown(title)), title_justify="left", box=box.SIMPLE_HEAD)
+    table = Table(box=box.SIMPLE_HEAD)
     for i, column in enumerate(columns):
         table.add_column(Text(shown(column)), justify="left" if i == 0 else "right", no_wrap=i == 0)
     for row in rows:
         table.add_row(*(Text(_short(shown(str(cell)))) for cell in row))
     # Not a terminal: as wide as the table needs, so that pipes and files get whole lines.
     console = Console() if sys.stdout.isatty() else Console(width=200)
+    console.print(Text(shown(title)), soft_wrap=True)  # not as wide as a narrow table
     console.print(table)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import typer
 
@@ -25,6 +25,7 @@ from psgnn.cli.reading import NOTHING, Given, reads_graph
 from psgnn.console import say
 
 MOST_LISTED = 8
+Negatives = Literal["uniform", "degree", "distance", "per-node"]
 
 
 @reads_graph
@@ -140,6 +141,13 @@ def evaluate_command(
             help="Negatives of each link, as HeaRT has them: [P, M, 2] (.npy .npz), or M pairs per link (text).",
         ),
     ] = None,
+    negatives: Annotated[
+        Negatives,
+        typer.Option(
+            help="What AUC and average precision compare the links with: random unlinked pairs, "
+            "pairs like the links in degree or distance, or the nodes that each end is ranked among."
+        ),
+    ] = "uniform",
     graph: OtherGraph = None,
     new_anchors: NewAnchors = False,
     pretrained: PretrainedOption = None,
@@ -153,9 +161,9 @@ def evaluate_command(
 ) -> None:
     """Measure how well a run, or the ready-made weights on a graph, find the links in a file.
 
-    AUC and average precision compare the links with random unlinked pairs. MRR and Hits@K are per node: the partner in
-    a link is ranked among up to 500 nodes that its end is not linked to. With --negative-links, each link is
-    ranked among its own negatives instead.
+    AUC and average precision compare the links with unlinked pairs, which --negatives chooses. MRR and Hits@K are per
+    node: the partner in a link is ranked among up to 500 nodes that its end is not linked to. With --negative-links,
+    each link is ranked among its own negatives instead.
 
     Example: psgnn evaluate my-edges.csv --links later-links.csv
     """
@@ -177,7 +185,7 @@ def evaluate_command(
 
     pairs = named_pairs_of(scorer, links, header_for(links, given.header))
     if negative_links is None:
-        found = evaluate_links(scorer, pairs, seed=seed)
+        found = evaluate_links(scorer, pairs, negatives=negatives, seed=seed)
     else:
         found = evaluate_against(scorer, pairs, read_negatives(negative_links, scorer, pairs.shape[1]))
     if as_json:
@@ -186,4 +194,4 @@ def evaluate_command(
     rows = [
         [name, f"{value:.4f}" if isinstance(value, float) else str(value)] for name, value in found.items()
     ]
-    print_table(f"{' '.join(run)}: {links}", ["measure", "value"], rows)
+    print_table(f"{' '.join(run)}: how well the links in {links} are found", ["measure", "value"], rows)

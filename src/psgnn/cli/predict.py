@@ -166,9 +166,12 @@ def _show(title: str, found: polars.DataFrame, *, link: bool, several: bool) -> 
     """The first pairs as a table, and how many of them are likely to be missing links."""
     from psgnn.console import print_table
 
-    sure = not found["probability"].null_count()
+    sure = found["probability"].null_count() < found.height
     shown = found.head(SHOWN).drop("expected_precision", *([] if sure else ["probability"]))
-    cells = [[f"{cell:.4f}" if isinstance(cell, float) else cell for cell in row] for row in shown.rows()]
+    cells = [
+        [f"{cell:.4f}" if isinstance(cell, float) else "-" if cell is None else cell for cell in row]
+        for row in shown.rows()
+    ]
     print_table(title, shown.columns, cells)
     if found.height > SHOWN:
         say(f"the first {SHOWN} of {found.height}; --out FILE writes them all")
@@ -177,3 +180,7 @@ def _show(title: str, found: polars.DataFrame, *, link: bool, several: bool) -> 
     elif sure and found.height > 1 and not several:
         count = float(found["probability"].sum())
         say(f"expected: about {count:.1f} of these {found.height} are missing links")
+
+
+def _cell(value: Any) -> str:
+    return f"{value:.4f}" if isinstance(value, float) else str(value)

@@ -289,7 +289,11 @@ def note_skipped(path: PathLike, table: Table, node_names: Sequence[str]) -> Non
 
 
 def nearest_name(name: str, node_names: Sequence[str]) -> str | None:
-    """A node of nearly this name; of very many nodes some are looked at."""
+    """A node of nearly this name, or the same in other case; of very many nodes some are looked at."""
+    folded = name.casefold()
+    same = next((each for each in node_names if each.casefold() == folded), None)
+    if same is not None:
+        return same
     alike = (each for each in node_names if abs(len(each) - len(name)) <= 2)
     near = difflib.get_close_matches(name[:100], list(islice(alike, 50_000)), n=1)
     return near[0] if near else None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -13,10 +14,11 @@ import polars as pl
 from psgnn.distances._propagation import Floats
 from psgnn.errors import InputError
 from psgnn.graph._graph import IntArray
-from psgnn.graph._pair_space import pair_space
+from psgnn.graph._pair_space import links_of, pair_space
 from psgnn.graph._read import header_for, read_graph
+from psgnn.graph._sampling import pair_code
 from psgnn.kernels._scoring import walk_partners as walk_kernel
-from psgnn.scoring._calibration import Calibration, calibrate, parse_missing
+from psgnn.scoring._calibration import RANKED, Calibration, calibrate, parse_missing
 from psgnn.scoring._candidates import MOST_STEPS
 from psgnn.scoring._every_node import partners_of_all
 from psgnn.scoring._explain import main_reason
@@ -34,6 +36,8 @@ from psgnn.scoring._names import (
 from psgnn.scoring._pretrained import pretrained
 from psgnn.scoring._scorer import Scorer, keep
 from psgnn.scoring._search import top_links
+
+log = logging.getLogger(__name__)
 
 ALL = "all"  # every node; a node of this name is asked for in a list: ["all"]
 PARTNERS = 10  # of a node, unless a person says how many
@@ -102,16 +106,21 @@ def answer(
     if isinstance(of, str) and of == ALL:
         options: dict[str, Any] = {"why": why, "seed": seed, "show_progress": show_progress}
         return pl.concat(answers_for_all(scorer, top=top, missing=missing, **options))
+    known = np.zeros(0, bool)
     if of is not None:
         lists = [partners(scorer, int(v), top or PARTNERS) for v in find_nodes(scorer, _listed(of))]
     elif pairs is not None:
         asked = _asked(scorer, pairs, header)
         scores = scorer.score(asked, show_progress=show_progress)
         lists = [(asked[:, :top], scores[:top])]
+        known = _linked(scorer, asked[:, :top])
     else:
+        # A search for many serves for few: the calibration searches for its own number.
+        if (top or 1) <= RANKED:
+            calibrate(scorer, count, seed=seed, show_progress=show_progress)
         lists = [top_links(scorer, top or 1, seed=seed, show_progress=show_progress)]
-    calibration = calibrate(scorer, count, seed=seed)
-    return pl.concat(_table(scorer, *found, calibration, why=why) for found in lists)
+    calibration = calibrate(scorer, count, seed=seed, show_progress=show_progress)
+    return pl.concat(_table(scorer, *found, calibration, known, why=why) for found in lists)
 
 
 def answers_for_all(
@@ -127,7 +136,7 @@ def answers_for_all(
     count = parse_missing(missing, scorer.batch.adjacency.num_edges)
     calibration = calibrate(scorer, count, seed=seed)
     for block in partners_of_all(scorer, top or PARTNERS, seed=seed, show_progress=show_progress):
-        yield _table(scorer, *block, calibration, why=why, per_node=True)
+        yield _table(scorer, *block, calibration, np.zeros(0, bool), why=why, per_node=True)
 
 
 def _table(
@@ -135,11 +144,15 @@ def _table(
     pairs: IntArray,
     scores: npt.NDArray[np.float32],
     calibration: Calibration | None,
+    known: npt.NDArray[np.bool_],
     *,
     why: bool,
     per_node: bool = False,
 ) -> pl.DataFrame:
-    """Scored pairs ``[2, P]`` by name, best first, or best first for each of the nodes in ``pairs[0]``."""
+    """Scored pairs ``[2, P]`` by name, best first, or best first for each of the nodes in ``pairs[0]``.
+
+    ``known [P]``, unless it is empty, says which of them are links of the graph, so that no link is missing there.
+    """
     names = keep(scorer, "listed names", lambda: pl.Series(flat_names(scorer), dtype=pl.String))
     columns: dict[str, Any] = {"source": names[pairs[0]], "target": names[pairs[1]]}
     if len(scorer.names_by_number) > 1:
@@ -150,6 +163,9 @@ def _table(
         chance = calibration.probability(scores)
         starts = np.searchsorted(pairs[0], pairs[0]) if per_node else np.zeros(scores.size, np.int64)
         likely, means = pl.Series(chance), pl.Series(_means(chance, starts))
+        if known.any():
+            likely = likely.set(pl.Series(known), None)
+            means = pl.Series(_means(np.where(known, 0, chance), starts))
     columns |= {"probability": likely, "expected_precision": means}
     if why:
         columns["because"] = pl.Series(main_reason(scorer, pairs), dtype=pl.String)
@@ -159,6 +175,8 @@ def _table(
 def partners(scorer: Scorer, node: int, top: int) -> tuple[IntArray, npt.NDArray[np.float32]]:
     """The best partners of a node among those that it is not linked to: pairs ``[2, n]`` and scores, best first."""
     batch = scorer.batch
+    if not batch.adjacency.degrees[node]:
+        log.warning("%s has no links, so its partners are little more than a guess", name_of(scorer, node))
     first, last = batch.ptr[batch.graph_of[node] : batch.graph_of[node] + 2].tolist()
     adjacency = batch.adjacency
     known = adjacency if batch.kinds is None else batch.kinds.outgoing
@@ -227,6 +245,17 @@ def _asked(scorer: Scorer, pairs: Any, header: bool | None) -> IntArray:
         return named_pairs_of(scorer, pairs, header_for(pairs, header))
     found = listed_pairs(scorer, pairs) if isinstance(pairs, (list, tuple)) else pair_ids(scorer, pairs)
     return askable(scorer, found)
+
+
+def _linked(scorer: Scorer, pairs: IntArray) -> npt.NDArray[np.bool_]:
+    """Which of some pairs ``[2, P]`` are links of the graph, with a note if any are."""
+    space = pair_space(scorer.batch)
+    known = np.isin(pair_code(space.oriented(pairs)), pair_code(links_of(scorer.batch, space)))
+    if known.any():
+        first = " and ".join(name_of(scorer, int(v)) for v in pairs[:, known.argmax()])
+        count = "1 pair is" if known.sum() == 1 else f"{known.sum()} pairs are"
+        log.warning("%s linked already (%s), so no link is missing there", count, first)
+    return np.asarray(known)
 
 
 def _listed(of: Node | Sequence[Node]) -> list[Node]:

@@ -9,16 +9,17 @@ import numpy as np
 import numpy.typing as npt
 
 from psgnn.errors import InputError
-from psgnn.graph._graph import IntArray
-from psgnn.graph._sampling import NonEdges, distinct_integers, pair_code
+from psgnn.graph._sampling import NonEdges, distinct_integers
 from psgnn.kernels._scoring import pool_adjacent
 from psgnn.scoring._scorer import Scorer, keep
-from psgnn.scoring._search import scores_of_few, top_links
+from psgnn.scoring._search import scores_of_few, searched
 
 Floats = npt.NDArray[np.float64]
+Rehearsed = tuple[Floats, Floats, Floats]
 
 SHARE_MISSING = 0.1  # of the known links, unless a person says otherwise
-RANKED, SAMPLED = 1000, 20_000
+RANKED, SAMPLED = 1000, 10_000
+REHEARSED = 10 * RANKED  # the best pairs, among which are the best of the rehearsal
 MOST_LOG_PROBABILITY = float(np.log(0.98))  # nothing is certain
 
 
@@ -33,7 +34,7 @@ class Calibration:
     knots: Floats
     log_probability: Floats
     missing: float
-    rehearsed: tuple[Floats, Floats, Floats]
+    rehearsed: Rehearsed
 
     def probability(self, scores: npt.NDArray[Any]) -> Floats:
         """The probability that pairs of these scores are missing links."""
@@ -55,7 +56,9 @@ def parse_missing(text: str | float | None, links: int) -> float | None:
     return count
 
 
-def calibrate(scorer: Scorer, missing: float | None = None, *, seed: int = 0) -> Calibration | None:
+def calibrate(
+    scorer: Scorer, missing: float | None = None, *, seed: int = 0, show_progress: bool = False
+) -> Calibration | None:
     """Learn from links that a scorer does not see how likely its scores are missing links.
 
     The scorer rehearses: links of its graph are hidden, and it ranks the pairs that are not linked. Among its best
@@ -66,22 +69,23 @@ def calibrate(scorer: Scorer, missing: float | None = None, *, seed: int = 0) ->
         scorer: What gives the scores.
         missing: How many links are missing; a tenth of the known ones if None.
         seed: Of the sample.
+        show_progress: Show bars with the time left.
 
     Returns:
         The calibration, or None where the graph has too few links to rehearse with.
     """
     links = scorer.batch.adjacency.num_edges
-    count = SHARE_MISSING * links if missing is None else missing
     sizes = scorer.batch.sizes.astype(np.float64)
     unlinked = float((sizes * (sizes - 1) / 2).sum()) - links
+    if unlinked < 1:
+        raise InputError("all nodes are linked with one another, so no link can be missing")
+    count = min(SHARE_MISSING * links, unlinked) if missing is None else missing
     if count > unlinked:
         raise InputError(
             f"--missing is {count:g}, but only {unlinked:.0f} pairs are not linked; make it smaller"
         )
-    evidence = keep(scorer, ("calibration", seed), lambda: _rehearsed(scorer, seed))
-    if evidence is None:
-        return None
-    return fit_calibration(*evidence, count)
+    evidence = rehearse(scorer, seed=seed, show_progress=show_progress)
+    return None if evidence is None else fit_calibration(*evidence, count)
 
 
 def fit_calibration(scores: Floats, labels: Floats, weights: Floats, count: float) -> Calibration:
@@ -99,8 +103,18 @@ def fit_calibration(scores: Floats, labels: Floats, weights: Floats, count: floa
     return Calibration(knots, scaled.clip(max=MOST_LOG_PROBABILITY), count, rehearsed)
 
 
-def _rehearsed(scorer: Scorer, seed: int) -> tuple[Floats, Floats, Floats] | None:
-    """What a scorer is calibrated by, or None where it has too few links; the slow part of `calibrate`.
+def rehearse(
+    scorer: Scorer, *, seed: int = 0, known: Rehearsed | None = None, show_progress: bool = False
+) -> Rehearsed | None:
+    """What a scorer is calibrated by, or None where it has too few links; it is kept with the scorer.
+
+    This is the slow part of `calibrate`, unless the result is `known` from an earlier time.
+    """
+    return keep(scorer, ("calibration", seed), lambda: known or _rehearsed(scorer, seed, show_progress))
+
+
+def _rehearsed(scorer: Scorer, seed: int, show_progress: bool) -> Rehearsed | None:
+    """Scores, labels and weights of hidden links and of other pairs.
 
     With more links to see, a scorer gives the same pairs other scores. So a score of the rehearsal becomes the score
     that the scorer itself gives at the same rank among the pairs that are unlinked in both.
@@ -108,10 +122,32 @@ def _rehearsed(scorer: Scorer, seed: int) -> tuple[Floats, Floats, Floats] | Non
     rehearsal = scorer.rehearsal()
     if rehearsal is None:
         return None
-    scores, labels, weights = _evidence(*rehearsal, seed)
-    now, _, stands_for = _evidence(scorer, np.zeros((2, 0), np.int64), seed)
-    others = labels == 0
-    return _at_same_rank(scores, (scores[others], weights[others]), (now, stands_for)), labels, weights
+    before, hidden = rehearsal
+    few = scores_of_few(scorer)
+    if few is None:
+        found = searched(scorer, RANKED, seed=seed, show_progress=show_progress)
+        best, now = found[0][:, :REHEARSED], found[1][:REHEARSED]
+        pool = NonEdges(scorer.batch.ptr, scorer.batch.adjacency.edges())
+        total = int(pool.sizes.sum())
+        some = pool.unrank(np.sort(distinct_integers(total, SAMPLED, np.random.default_rng(seed))))
+    else:
+        (best, now), some = few, np.zeros((2, 0), np.int64)
+        total = best.shape[1]
+    links = before.score(hidden).astype(np.float64)
+    old = _ranked(before.score(best), before.score(some), total)
+    new = _ranked(now, scorer.score(some), total)
+    scores = _at_same_rank(np.concatenate([links, old[0]]), old, new)
+    labels = np.repeat([1.0, 0.0], [links.size, old[0].size])
+    return scores, labels, np.concatenate([np.ones(links.size), old[1]])
+
+
+def _ranked(best: npt.NDArray[Any], sample: npt.NDArray[Any], total: int) -> tuple[Floats, Floats]:
+    """The best scores, with a sample of the scores below them, and how many of `total` pairs each stands for."""
+    if sample.size:
+        best = np.sort(best)[::-1][:RANKED]
+        sample = sample[sample < best.min()]  # above it all pairs are known
+    weights = np.repeat([1.0, (total - best.size) / max(sample.size, 1)], [best.size, sample.size])
+    return np.concatenate([best, sample]).astype(np.float64), weights
 
 
 def _at_same_rank(scores: Floats, before: tuple[Floats, Floats], now: tuple[Floats, Floats]) -> Floats:
@@ -126,33 +162,6 @@ def _at_same_rank(scores: Floats, before: tuple[Floats, Floats], now: tuple[Floa
     (old, old_rank), (new, new_rank) = ranked
     rank = np.interp(-scores, -old, old_rank)
     return np.asarray(np.interp(rank, new_rank, new) + np.maximum(scores - old[0], 0))
-
-
-def _evidence(scorer: Scorer, hidden: IntArray, seed: int) -> tuple[Floats, Floats, Floats]:
-    """Scores, labels and weights of pairs: all hidden links, the best other pairs, and a sample of the rest."""
-    batch = scorer.batch
-    codes = pair_code(np.sort(hidden, axis=0))
-    few = scores_of_few(scorer)
-    if few is not None:
-        pairs, scores = few
-        return (
-            scores.astype(np.float64),
-            np.isin(pair_code(pairs), codes).astype(np.float64),
-            np.ones(scores.size),
-        )
-    pool = NonEdges(batch.ptr, batch.adjacency.edges())
-    total = int(pool.sizes.sum())
-    ranked, ranked_scores = top_links(scorer, RANKED, seed=seed)
-    best = ranked_scores[~np.isin(pair_code(np.sort(ranked, axis=0)), codes)]
-    some = pool.unrank(np.sort(distinct_integers(total, SAMPLED, np.random.default_rng(seed))))
-    sampled = scorer.score(some[:, ~np.isin(pair_code(some), codes)])
-    sampled = sampled[sampled < ranked_scores.min()]  # above it all pairs are known
-    rest = max(total - hidden.shape[1] - best.size, 0)
-    parts = scorer.score(hidden), best, sampled
-    sizes = [part.size for part in parts]
-    labels = np.repeat([1.0, 0.0, 0.0], sizes)
-    weights = np.repeat([1.0, 1.0, rest / max(sampled.size, 1)], sizes)
-    return np.concatenate(parts).astype(np.float64), labels, weights
 
 
 def _isotonic(scores: Floats, labels: Floats, weights: Floats) -> tuple[Floats, Floats]:

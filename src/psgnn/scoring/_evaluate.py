@@ -9,7 +9,7 @@ import numpy as np
 
 from psgnn.errors import InputError
 from psgnn.graph._bytes import decoding
-from psgnn.graph._graph import IntArray
+from psgnn.graph._graph import Adjacency, GraphBatch, IntArray
 from psgnn.graph._read import read_pairs
 from psgnn.graph._sampling import NonEdges, distinct_integers, pair_code
 from psgnn.paths import PathLike
@@ -17,21 +17,35 @@ from psgnn.scoring._names import find_nodes
 from psgnn.scoring._scorer import Scorer
 from psgnn.scoring._search import top_links
 from psgnn.tasks._metrics import average_precision, roc_auc
+from psgnn.tasks._negatives import hard_negatives
 from psgnn.tasks._per_node import Ranking, ranking_of
 
 MOST_RANKED = 2000  # links that are ranked per node
 NEGATIVES = 20_000
+NEGATIVE_KINDS = "uniform", "degree", "distance", "per-node"
 
 
-def evaluate_links(scorer: Scorer, links: IntArray, *, seed: int = 0) -> dict[str, Any]:
+def evaluate_links(
+    scorer: Scorer, links: IntArray, *, negatives: str = "uniform", seed: int = 0
+) -> dict[str, Any]:
     """Measure a scorer by links ``[2, P]`` that its graph does not have.
 
+    Args:
+        scorer: A trained run or ready-made weights on their graphs.
+        links: The links, which may also be in the graph; these are left out.
+        negatives: What ``auc`` and ``ap`` compare the links with. ``uniform`` is 20,000 random unlinked pairs, or as
+            many as there are links. ``degree`` and ``distance`` keep an end of every link, and the other end has the
+            same degree or distance. ``per-node`` is the lists that the per-node metrics rank.
+        seed: Of the negatives.
+
     Returns:
-        ``links`` (how many were measured) and ``known`` (how many were left out, since the graph has them); ``auc`` and
-        ``ap`` against random unlinked pairs, 20,000 or as many as there are links; ``precision@P``, the share of true
+        ``links`` (how many were measured) and ``known`` (how many were left out, since the graph has them);
+        ``negatives`` and the ``auc`` and ``ap`` against them; ``precision@P``, the share of true
         links among the P best pairs; ``mrr``, ``hits@10`` and ``hits@50`` per node: for both ends of every link, the
         other end is ranked among up to 500 nodes that the end is not linked to.
     """
+    if negatives not in NEGATIVE_KINDS:
+        raise InputError(f"negatives are uniform, degree, distance or per-node, found '{negatives}'")
     batch, rng = scorer.batch, np.random.default_rng(seed)
     edges = batch.adjacency.edges()
     asked = np.sort(links, axis=0)
@@ -47,19 +61,41 @@ def evaluate_links(scorer: Scorer, links: IntArray, *, seed: int = 0) -> dict[st
         raise InputError(
             "every pair that is no link of the graph is in the file; there is nothing to compare with"
         )
-    others = pool.unrank(np.sort(distinct_integers(total, min(max(count, NEGATIVES), total), rng)))
-    scores = scorer.score(np.concatenate([asked, others], axis=1))
-    labels = np.repeat([1, 0], [count, others.shape[1]])
+    ranking = ranking_of(batch, asked, rng, MOST_RANKED)
+    ranked = scorer.score(ranking.pairs)
+    if negatives == "per-node":
+        labels, scores = np.isin(np.arange(ranked.size), ranking.starts).astype(np.int64), ranked
+    else:
+        if negatives == "uniform":
+            others = pool.unrank(np.sort(distinct_integers(total, min(max(count, NEGATIVES), total), rng)))
+        else:
+            others = _like_links(batch, asked, negatives, rng)
+        labels = np.repeat([1, 0], [count, others.shape[1]])
+        scores = scorer.score(np.concatenate([asked, others], axis=1))
     best, _ = top_links(scorer, count, seed=seed)
     found: dict[str, Any] = {
         "links": count,
         "known": int(codes.size - count),
+        "negatives": negatives,
         "auc": roc_auc(labels, scores),
         "ap": average_precision(labels, scores),
         f"precision@{count}": float(np.isin(pair_code(np.sort(best, axis=0)), true).mean()),
     }
-    ranking = ranking_of(batch, asked, rng, MOST_RANKED)
-    return found | ranking.metrics(scorer.score(ranking.pairs))
+    return found | ranking.metrics(ranked)
+
+
+def _like_links(batch: GraphBatch, links: IntArray, by: str, rng: np.random.Generator) -> IntArray:
+    """As many unlinked pairs as links ``[2, P]``, like them in degree or distance."""
+    found, nothing = [], np.zeros((2, 0), np.int64)
+    for g, first in enumerate(batch.ptr[:-1].tolist()):
+        own = links[:, batch.graph_of[links[0]] == g] - first
+        visible = batch.graph(g)
+        rows, cols = np.concatenate([visible.edges(), own], axis=1)
+        full = Adjacency.from_edges(rows, cols, visible.num_nodes)
+        room = visible.num_nodes * (visible.num_nodes - 1) // 2 - full.num_edges
+        counts = np.array([0, 0, min(own.shape[1], room)])
+        found.append(hard_negatives(by, [nothing, nothing, own], counts, visible, full, rng)[2] + first)
+    return np.concatenate(found, axis=1)
 
 
 def evaluate_against(scorer: Scorer, links: IntArray, negatives: IntArray) -> dict[str, Any]:

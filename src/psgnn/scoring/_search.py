@@ -33,6 +33,7 @@ KEPT_PER_SCORED = 10  # candidates that stay in the pool for each that is scored
 MOST_IN_VAIN = 2  # rounds of climbing that bring nothing before it ends
 CLIMB_NEIGHBOURS = 48  # of a node of a good pair, that its partner is tried with
 ROWS = 8  # nodes of many good pairs, that are tried with every node
+MOST_KEPT_SEARCH = 10_000  # links that a search was for, whose scores are kept
 MOST_KEPT_NUMBERS = 10**8  # of embeddings that are kept for scoring
 BLOCK, NODE_BLOCK, FEATURE_BLOCK, PART = 2**12, 2**11, 2**14, 2**20
 MOST_WALKED = 500  # steps that are taken for the regression's features of a pair
@@ -67,15 +68,33 @@ def top_links(
         pairs, scores = few
         pairs = pairs[:, np.argsort(-scores, kind="stable")[:n]]
     else:
-        search = Search(scorer, n, np.random.default_rng(seed))
-        search.look_around(show_progress)
-        with Bar("scoring pairs", search.budget, show=show_progress) as bar:
-            search.run(bar.update)
-        best = np.argsort(-search.scores, kind="stable")[:n]
-        pairs = search.pairs(search.scored[best])
+        pairs = searched(scorer, n, seed=seed, show_progress=show_progress)[0][:, :n]
     scores = scorer.score(pairs)  # what the scorer gives for exactly these pairs
     order = np.argsort(-scores, kind="stable")
     return pairs[:, order], scores[order]
+
+
+def searched(
+    scorer: Scorer, n: int, *, seed: int = 0, show_progress: bool = False
+) -> tuple[IntArray, Floats]:
+    """The pairs ``[2, P]`` that a search for the n best has scored, best first, and their scores.
+
+    They are kept with the scorer: a later search for as many or fewer is this one.
+    """
+    known = keep(scorer, ("searched", seed), dict[int, tuple[IntArray, Floats]])
+    for size, found in known.items():
+        if size >= n:
+            return found
+    search = Search(scorer, n, np.random.default_rng(seed))
+    search.look_around(show_progress)
+    with Bar("scoring pairs", search.budget, show=show_progress) as bar:
+        search.run(bar.update)
+    best = np.argsort(-search.scores, kind="stable")
+    found = search.pairs(search.scored[best]), search.scores[best]
+    if n <= MOST_KEPT_SEARCH:
+        known.clear()
+        known[n] = found
+    return found
 
 
 def scores_of_few(scorer: Scorer) -> tuple[IntArray, Floats] | None:
@@ -228,12 +247,15 @@ class Search:
 
         seed = int(self.rng.integers(2**31))
         regression = HistGradientBoostingRegressor(max_iter=40, max_leaf_nodes=24, random_state=seed)
-        # The order among the best is what matters, so errors there weigh more.
+        # The order among the best is what matters, so they are repeated. Weights would make the regression sort every
+        # feature again to find its bins.
         rank = self.scores.argsort().argsort() / max(self.scores.size - 1, 1)
-        features = self._features(self.scored)
+        weight = np.cumsum(0.05 + rank**4)
+        rows = np.searchsorted(weight, (np.arange(rank.size) + 0.5) / rank.size * weight[-1])
+        features = self._features(self.scored)[rows]
         # Threads that share a busy core wait for one another longer than they work.
         with threadpool_limits(1, "openmp"):
-            regression.fit(features, self.scores, sample_weight=0.05 + rank**4)
+            regression.fit(features, self.scores[rows])
         with threadpool_limits(1, "openmp") if self.pool.size <= PART else nullcontext():
             hopes = regression.predict(self.known)
         order = np.argsort(-hopes, kind="stable")

@@ -25,7 +25,8 @@ CONFIG, RECORD, WEIGHTS, GRAPH, STATE = (
 )
 LESSONS = "lessons"  # the folder of what pretraining has measured, until it has ended
 HELD_OUT = "heldout.safetensors"
-RUN_FILES = (RECORD, STATE, CONFIG, WEIGHTS, GRAPH, HELD_OUT)
+CALIBRATION = "calibration.safetensors"
+RUN_FILES = (RECORD, STATE, CONFIG, WEIGHTS, GRAPH, HELD_OUT, CALIBRATION)
 REPLACE = "choose another --out or pass --force to replace it"
 
 

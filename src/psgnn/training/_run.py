@@ -28,15 +28,20 @@ from psgnn.models._models import PAIR_BLOCK, PositionModel, model_of
 from psgnn.models._view import TensorView, view_of
 from psgnn.positions._context import LEAST_HIDDEN, rehearsal_links
 from psgnn.positions._frame import Frame
+from psgnn.scoring._calibration import Rehearsed, rehearse
 from psgnn.scoring._changes import Changes, Kept
 from psgnn.scoring._names import node_ids, pair_ids
 from psgnn.scoring._scorer import Evidence, Questions, Similarity
 from psgnn.training import _runs as runs
 from psgnn.training._checkpoints import check_anchors, check_tensors
-from psgnn.training._folder import STATE, WEIGHTS, read_record
+from psgnn.training._folder import CALIBRATION, STATE, WEIGHTS, read_record
 from psgnn.training._kept import keep_anchors
 from psgnn.training._steps import fitting_threads, one_thread
 
+# Nodes of runs that are calibrated when they are trained. Smaller ones are soon calibrated; a million takes longer
+# than training.
+CALIBRATED_NODES = 20_000, 200_000
+EVIDENCE = "scores", "labels", "weights"
 MOST_GRAPHS = 10_000_000  # that a run could have been given
 # Of a record, what is true of the training graphs alone.
 OF_GRAPHS = ("val", "test", "embedding_test", "history", "anchors", "graph_numbers", "task")
@@ -288,6 +293,11 @@ def save_run(folder: Path, result: Run) -> None:
     if result.evaluated is not None:
         tensors |= {f"evaluated.{key}": value for key, value in result.evaluated.state_dict().items()}
     runs.write_tensors(folder / WEIGHTS, tensors | anchor_tensors(result.choice))
+    if result.task == "link" and CALIBRATED_NODES[0] <= result.batch.num_nodes <= CALIBRATED_NODES[1]:
+        evidence = rehearse(result)
+        if evidence is not None:
+            tensors = {key: torch.from_numpy(part) for key, part in zip(EVIDENCE, evidence, strict=True)}
+            runs.write_tensors(folder / CALIBRATION, tensors)
     runs.write_record(folder, result.record)
     (folder / STATE).unlink(missing_ok=True)
 
@@ -314,10 +324,24 @@ def load(run_dir: str | Path) -> Run:
         raise InputError(f"{folder}: the weights do not fit the settings ({reason}); train again") from None
     metrics = record["val"], record["test"], record["history"]
     embedding_test = record.get("embedding_test")
-    return Run(
+    run = Run(
         model, view, choice, *metrics, record, names, embedding_test, hidden,
         numbers=numbers, evaluated=evaluated, whole=whole,
     )  # fmt: skip
+    if (folder / CALIBRATION).exists():
+        rehearse(run, known=_read_evidence(folder / CALIBRATION))
+    return run
+
+
+def _read_evidence(path: Path) -> Rehearsed:
+    """What the run was calibrated by when it was trained."""
+    tensors, _ = runs.read_tensors(path)
+    scores, labels, weights = (tensors.get(key, torch.empty(0)).numpy() for key in EVIDENCE)
+    sizes = {part.shape for part in (scores, labels, weights)}
+    sound = len(sizes) == 1 and scores.ndim == 1 and np.array_equal(np.unique(labels), [0, 1])
+    if not (sound and np.isfinite([scores, weights]).all() and (weights > 0).all()):
+        raise InputError(f"{path} is damaged; delete it, or train again")
+    return scores.astype(np.float64), labels.astype(np.float64), weights.astype(np.float64)
 
 
 def _model(

@@ -5,6 +5,7 @@ RUN/record.json            versions, hashes, history, anchors, metrics, times: a
 RUN/weights.safetensors    the weights of the best epoch; of a refitted run the new ones, and these as `evaluated`
 RUN/graph.safetensors      what the model could see
 RUN/heldout.safetensors    what it was asked (psgnn.training._heldout)
+RUN/calibration.safetensors  of a large run: how its scores become probabilities
 RUN/state.safetensors      where training stands, until it has ended
 """
 
