@@ -512,3 +512,35 @@ def test_wrong_options_are_one_line(
     assert (code, out, err.count("\n")) == (2, "", 1)
     assert message in err
     assert not Path("a.csv").exists()
+
+
+# Back into other libraries
+
+
+@pytest.mark.parametrize("directed", [False, True])
+def test_what_edges_have_goes_with_them(directed: bool) -> None:
+    frame = pl.DataFrame({"u": [*"abca"], "v": [*"bcab"], "n": [2, 3, 4, 5], "at": [30, 10, 20, 40]})
+    how: dict[str, Any] = {"weight": "n", "weight_is": "strength", "time": "at", "directed": directed}
+    graph = read_graph(frame, **how)
+    expected = {(u, v): (n, at, last) for u, v, n, at, last in table_of(graph)}
+    assert expected["a", "b"] == (7, 30, 40)
+
+    found = graph.to_networkx()
+    assert found.is_directed() == directed
+    assert {
+        tuple(sorted(edge)) if not directed else edge: (data["strength"], data["time"], data["last_time"])
+        for *edge, data in ((u, v, data) for u, v, data in found.edges(data=True))
+        for edge in [tuple(edge)]
+    } == {tuple(sorted(edge)) if not directed else edge: values for edge, values in expected.items()}
+
+    matrix = graph.to_scipy().toarray()
+    assert (matrix == matrix.T).all() != directed
+    again = read_graph(graph.to_scipy(), weight="weight", weight_is="strength", directed=directed)
+    assert again.strengths.tolist() == graph.strengths.tolist()
+
+    data = graph.to_pyg()
+    names = data.node_names
+    for (u, v), strength in zip(data.edge_index.T.tolist(), data.edge_strength.tolist(), strict=True):
+        pair = (names[u], names[v])
+        assert expected[pair if pair in expected else pair[::-1]][0] == strength
+    assert data.edge_index.shape[1] == graph.num_edges * (1 if directed else 2)

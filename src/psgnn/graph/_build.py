@@ -13,6 +13,7 @@ import polars as pl
 from psgnn.errors import InputError
 from psgnn.graph._edges import Edges, as_integers, number
 from psgnn.graph._graph import Adjacency, Graph, IntArray
+from psgnn.graph._kinds import merged_graph
 from psgnn.graph._node_table import Nodes, classes_of, sides_of
 from psgnn.graph._options import COUNT, ReadOptions
 from psgnn.graph._times import shown
@@ -98,63 +99,42 @@ def _graph_of(edges: Edges, nodes: Nodes | None, how: ReadOptions, origin: str, 
     notes = list(edges.notes)
     if nodes is not None:
         edges = _joined(edges, nodes, how, origin, notes, isolated=isolated)
-    adjacency = Adjacency.from_edges(edges.rows, edges.cols, len(edges.names))
-    if adjacency.num_edges == 0:
+    graph = _merged(edges, how, origin)
+    if not graph.num_edges:
         raise InputError(f"{origin} has no edges between different nodes; at least one is needed")
-    columns = _columns(edges, how, origin)
-    count = adjacency.num_edges if "arcs" not in columns else columns["arcs"].shape[1]
     kind = "directed" if how.directed else "undirected"
+    sides: dict[str, Any] = {}
+    options = how.given()
     if edges.sides is not None:
-        sizes = [int(np.count_nonzero(edges.sides == side)) for side in (0, 1)]
-        named = zip(sizes, edges.side_names, strict=True)
-        kind += f", two-sided: {' and '.join(f'{size} {name}' for size, name in named)}"
-    reading = _count(edges, adjacency, count, how)
-    known: dict[str, Any] = {
-        "notes": (*notes, *_told(edges, columns, how)),
-        "ignored": edges.ignored,
-        "kind": kind,
-    }
-    options = how.given() | ({} if edges.sides is None or how.between else {"sides": True})
+        sides = {"sides": edges.sides, "side_names": edges.side_names}
+        sizes = [
+            f"{np.count_nonzero(edges.sides == side)} {name}" for side, name in enumerate(edges.side_names)
+        ]
+        kind += f", two-sided: {' and '.join(sizes)}"
+        options |= {} if how.between else {"sides": True}
     if nodes is not None and nodes.encoding:
         options["encoding"] = nodes.encoding
-    sides: dict[str, Any] = (
-        {} if edges.sides is None else {"sides": edges.sides, "side_names": edges.side_names}
+    reading = replace(
+        _count(edges, graph, how),
+        notes=(*notes, *_told(edges, graph, how)),
+        ignored=edges.ignored,
+        kind=kind,
+        options=options,
+        origin=origin,
     )
-    return Graph(
-        adjacency,
-        edges.names,
-        reading=replace(reading, **known, options=options, origin=origin),
-        **columns,
-        **sides,
-        **edges.attributes,
-    )
+    return replace(graph, node_names=edges.names, reading=reading, **sides, **edges.attributes)
 
 
-def _columns(edges: Edges, how: ReadOptions, origin: str) -> dict[str, Any]:
-    """What every edge has, in the order of `Graph.edges`: parallel edges are one.
-
-    Their strengths add up, the shortest length counts, and the first and last times are kept.
-    """
-    weight = _weight(edges, how, origin)
+def _merged(edges: Edges, how: ReadOptions, origin: str) -> Graph:
+    """The graph of the edges, of which parallel ones are one."""
+    weight, count = _weight(edges, how, origin), len(edges.names)
     if weight is None and edges.times is None and not how.directed:
-        return {}
-    ends = edges.rows, edges.cols
-    tails, heads = ends if how.directed else (np.minimum(*ends), np.maximum(*ends))
-    order = np.lexsort((heads, tails))
-    order = order[tails[order] != heads[order]]
-    tails, heads = tails[order], heads[order]
-    starts = np.flatnonzero(np.append(True, (tails[1:] != tails[:-1]) | (heads[1:] != heads[:-1])))
-    found: dict[str, Any] = {"arcs": np.stack([tails[starts], heads[starts]])} if how.directed else {}
-    if weight is not None and how.weight_is == "length":
-        found["lengths"] = np.minimum.reduceat(weight[order], starts)
-    elif weight is not None:
-        found["strengths"] = np.add.reduceat(weight[order], starts)
-        if edges.matrix and not how.directed and _is_mirrored(edges, weight):
-            found["strengths"] /= 2
-    if edges.times is not None:
-        found["times"] = np.minimum.reduceat(edges.times[order], starts)
-        found["last_times"] = np.maximum.reduceat(edges.times[order], starts)
-    return found
+        return Graph(Adjacency.from_edges(edges.rows, edges.cols, count))
+    if edges.matrix and not how.directed and how.weight_is != "length" and _is_mirrored(edges, weight):
+        weight = None if weight is None else weight / 2
+    what = {"lengths" if how.weight_is == "length" else "strengths": weight}
+    ends = np.stack([edges.rows, edges.cols])
+    return merged_graph(ends, count, directed=how.directed, times=edges.times, **what)
 
 
 def _weight(edges: Edges, how: ReadOptions, origin: str) -> npt.NDArray[np.float64] | None:
@@ -175,39 +155,42 @@ def _weight(edges: Edges, how: ReadOptions, origin: str) -> npt.NDArray[np.float
     return edges.weight
 
 
-def _is_mirrored(edges: Edges, weight: npt.NDArray[np.float64]) -> bool:
+def _is_mirrored(edges: Edges, weight: npt.NDArray[np.float64] | None) -> bool:
     """Whether every edge stands there in both directions, with one weight."""
+    if weight is None:
+        return False
     one, other = np.lexsort((edges.cols, edges.rows)), np.lexsort((edges.rows, edges.cols))
     pairs = ((edges.rows, edges.cols), (edges.cols, edges.rows), (weight, weight))
     return all(np.array_equal(a[one], b[other]) for a, b in pairs)
 
 
-def _told(edges: Edges, columns: Mapping[str, Any], how: ReadOptions) -> list[str]:
+def _told(edges: Edges, graph: Graph, how: ReadOptions) -> list[str]:
     """What became of weights and times, in words."""
     told = []
-    if "lengths" in columns:
+    if graph.lengths is not None:
         told.append(f"distances are sums of '{how.weight}'")
-    if "strengths" in columns:
+    if graph.strengths is not None:
         counted = how.weight == COUNT and how.weight_is is None
         told.append("strengths count parallel edges" if counted else f"strengths are sums of '{how.weight}'")
-    if "times" in columns:
-        first, last = shown(float(columns["times"].min())), shown(float(columns["last_times"].max()))
+    if edges.times is not None:
+        first, last = shown(float(edges.times.min())), shown(float(edges.times.max()))
         told.append(f"times from '{how.time}': {first} to {last}")
     if edges.directed and not how.directed:
         told.append("its direction is ignored (--directed keeps it)")
     return told
 
 
-def _count(edges: Edges, adjacency: Adjacency, count: int, how: ReadOptions) -> Reading:
+def _count(edges: Edges, graph: Graph, how: ReadOptions) -> Reading:
+    count = graph.num_edges
     self_loops = int(np.count_nonzero(edges.rows == edges.cols))
     arcs = distinct = edges.rows.size - self_loops
     if how.directed:
         distinct = count
-    elif arcs > adjacency.num_edges:
-        columns = bucket_edges(edges.rows, edges.cols, adjacency.num_nodes)
+    elif arcs > count:
+        columns = bucket_edges(edges.rows, edges.cols, graph.num_nodes)
         distinct = drop_repeats(*transpose(*columns))[1].size
     return Reading(
-        nodes=adjacency.num_nodes,
+        nodes=graph.num_nodes,
         edges=count,
         read=edges.rows.size,
         reciprocal=distinct - count,

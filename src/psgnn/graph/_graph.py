@@ -246,7 +246,11 @@ class Graph:
         return {name: column for name, column in known.items() if column is not None}
 
     def to_pyg(self) -> Data:
-        """The graph as a PyG ``Data`` with both directions of every edge; needs the extra ``train``."""
+        """The graph as a PyG ``Data`` with both directions of every edge, or the one that it has.
+
+        What edges have is ``edge_strength``, ``edge_length``, ``edge_time`` and ``edge_last_time``, one number per
+        column of ``edge_index``. It needs the extra ``train``.
+        """
         try:
             import torch
             from torch_geometric.data import Data
@@ -254,26 +258,46 @@ class Graph:
             raise MissingExtraError("torch_geometric", "train", "to_pyg") from None
         arrays = {"x": self.x, "y": self.y, **self.split}
         tensors = {key: torch.tensor(value) for key, value in arrays.items() if value is not None}
-        edge_index = torch.from_numpy(self.adjacency.edge_index())
+        edges, columns = self.edges, self._edge_columns
+        if not self.directed:
+            edges = np.concatenate([edges, edges[::-1]], axis=1) if columns else self.adjacency.edge_index()
+        for name, column in columns.items():
+            tensors[f"edge_{name}"] = torch.tensor(column if self.directed else np.tile(column, 2))
+        edge_index = torch.tensor(edges)
         return Data(edge_index=edge_index, num_nodes=self.num_nodes, node_names=[*self.names], **tensors)
 
     def to_networkx(self) -> networkx.Graph:
-        """The graph as a networkx graph whose nodes are the names; classes become the attribute ``y``."""
+        """The graph as a networkx graph whose nodes are the names, directed if it is.
+
+        Classes become the attribute ``y`` of nodes, sides ``side``, and what edges have ``strength``, ``length``,
+        ``time`` and ``last_time``.
+        """
         try:
             import networkx
         except ImportError:
             raise MissingExtraError("networkx", "networkx", "to_networkx") from None
-        graph = networkx.Graph()
+        graph = networkx.DiGraph() if self.directed else networkx.Graph()
         graph.add_nodes_from(self.names)
-        graph.add_edges_from((self.names[u], self.names[v]) for u, v in self.edges.T.tolist())
-        if self.y is not None:
-            networkx.set_node_attributes(graph, dict(zip(self.names, self.y.tolist(), strict=True)), "y")
+        for row in self.to_polars().iter_rows(named=True):
+            graph.add_edge(row.pop("source"), row.pop("target"), **row)
+        for key, column in (("y", self.y), ("side", self.sides)):
+            if column is not None:
+                networkx.set_node_attributes(graph, dict(zip(self.names, column.tolist(), strict=True)), key)
         return graph
 
     def to_scipy(self) -> scipy.sparse.csr_array:
-        """The symmetric adjacency matrix ``[N, N]`` with ones for edges."""
+        """The adjacency matrix ``[N, N]`` with ones for edges, or with their strengths or lengths.
+
+        It is symmetric; of a directed graph entry ``[u, v]`` is the edge from u to v.
+        """
         import scipy.sparse
 
+        values = self.strengths if self.strengths is not None else self.lengths
+        if self.directed or values is not None:
+            entries = np.ones(self.num_edges, np.float32) if values is None else values
+            shape = (self.num_nodes, self.num_nodes)
+            found = scipy.sparse.csr_array((entries, tuple(self.edges)), shape=shape)
+            return found if self.directed else scipy.sparse.csr_array(found + found.T)
         ones = np.ones(self.adjacency.indices.size, np.float32)
         parts = ones, self.adjacency.indices, self.adjacency.indptr
         # A copy, since methods of SciPy such as eliminate_zeros write into these arrays.
