@@ -20,15 +20,13 @@ from psgnn.kernels import _csr as csr
 from psgnn.kernels import _drawing as drawing
 from psgnn.kernels import _lengths as lengths
 from psgnn.kernels import _messages as messages
-from psgnn.kernels import _messages as sparse
 from psgnn.kernels import _pairs as pairs
-from psgnn.kernels import _profiles as moments
 from psgnn.kernels import _profiles as profiles
 from psgnn.kernels import _propagation as propagation
 from psgnn.kernels import _sampling as sampling
-from psgnn.kernels import _scoring as candidates
-from psgnn.kernels import _scoring as isotonic
+from psgnn.kernels import _scoring as scoring
 from psgnn.kernels import _text as text
+from psgnn.kernels import _ways as ways
 
 PACKAGE = Path(csr.__file__).parent.parent
 Array = npt.NDArray[Any]
@@ -183,23 +181,23 @@ def around() -> Results:
     return [degrees, sums]
 
 
-@case("_sparse.sum_rows", "_sparse.dots", "_sparse.dots_backward")
+@case("_messages.sum_rows", "_messages.dots", "_messages.dots_backward")
 def neighbours() -> Results:
     x, named = floats(NODES, 8), np.stack(some_pairs())
     sums, products, slope = np.empty_like(x), np.empty(named.shape[1], np.float32), np.zeros_like(x)
-    sparse.sum_rows(*graph(), x, 0, NODES, sums)
-    sparse.dots(x, named, products)
-    sparse.dots_backward(x, named, products, slope)
+    messages.sum_rows(*graph(), x, 0, NODES, sums)
+    messages.dots(x, named, products)
+    messages.dots_backward(x, named, products, slope)
     return [sums, products, slope]
 
 
-@case("_sparse.sum_weighted", "_sparse.sum_weighted_backward")
+@case("_messages.sum_weighted", "_messages.sum_weighted_backward")
 def heads() -> Results:
     indptr, indices = graph()
     weight, x = floats(indices.size, 2), floats(NODES, 2, 5)
     sums, grad_weight, grad_x = np.zeros_like(x), np.empty_like(weight), np.zeros_like(x)
-    sparse.sum_weighted(indptr, indices, weight, x, sums)
-    sparse.sum_weighted_backward(indptr, indices, weight, x, sums, grad_weight, grad_x)
+    messages.sum_weighted(indptr, indices, weight, x, sums)
+    messages.sum_weighted_backward(indptr, indices, weight, x, sums, grad_weight, grad_x)
     return [sums, grad_weight, grad_x]
 
 
@@ -254,6 +252,16 @@ def statistics() -> Results:
     return [by_hops, by_channel]
 
 
+@case("_ways.weighted_ways")
+def weighted() -> Results:
+    (us, vs), (indptr, indices) = some_pairs(), graph()
+    weights, sizes = np.abs(floats(indices.size, dtype=np.float64)), 1 + np.diff(indptr).astype(np.float64)
+    arcs, walked = (indptr, indices, weights), np.empty((2, us.size, ways.WAYS))
+    for most, out in zip((10**6, 20), walked, strict=True):
+        ways.weighted_ways(*arcs, *arcs, *arcs, sizes, sizes, us, vs, most, out)
+    return [walked]
+
+
 @case("_anchors.farthest_first", "_anchors.paired_after", "_anchors.newly_covered")
 def greedy() -> Results:
     nearest, order, chosen = np.full(NODES, NODES, np.int32), np.arange(NODES)[::-1].copy(), np.full(12, -1)
@@ -267,11 +275,11 @@ def greedy() -> Results:
     return [nearest, chosen, together, *gains, covered, reach]
 
 
-@case("_moments.add_moments")
+@case("_profiles.add_moments")
 def sums_over_columns() -> Results:
     hops = np.random.default_rng(4).integers(-1, 9, (NODES, 70)).astype(np.int16)
     sums = np.ones((NODES, 3), np.int64)
-    moments.add_moments(hops, np.arange(70), sums)
+    profiles.add_moments(hops, np.arange(70), sums)
     return [sums]
 
 
@@ -288,11 +296,11 @@ def judged() -> Results:
     return [flow, load, anchors.mix_neighbours(*graph(), np.arange(NODES) % 3), cells, gains]
 
 
-@case("_candidates.walk_partners")
+@case("_scoring.walk_partners")
 def partners() -> Results:
     few, all_of_them = np.full((NODES, 6), -1, np.int32), np.full((NODES - 9, 6), -1, np.int32)
-    candidates.walk_partners(*graph(), 0, 10, few)
-    candidates.walk_partners(*graph(), 9, 5000, all_of_them)
+    scoring.walk_partners(*graph(), 0, 10, few)
+    scoring.walk_partners(*graph(), 9, 5000, all_of_them)
     return [few, all_of_them]
 
 
@@ -327,10 +335,10 @@ def drawn() -> Results:
     return [labels, places]
 
 
-@case("_isotonic.pool_adjacent")
+@case("_scoring.pool_adjacent")
 def pooled() -> Results:
     rng = np.random.default_rng(8)
-    return [*isotonic.pool_adjacent(rng.integers(2, size=60).astype(np.float64), rng.random(60))]
+    return [*scoring.pool_adjacent(rng.integers(2, size=60).astype(np.float64), rng.random(60))]
 
 
 # --- tests

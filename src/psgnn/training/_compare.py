@@ -20,6 +20,7 @@ import numpy as np
 
 from psgnn.console import Bar
 from psgnn.errors import InputError, MissingExtraError, unknown_name
+from psgnn.graph._graph import as_graph
 from psgnn.models._presets import ABLATIONS, MODELS, PRESETS
 from psgnn.registry import ExtendedNames
 from psgnn.scoring import HEURISTICS, pretrained, score_pairs
@@ -249,7 +250,7 @@ def compare(
         methods = [name if isinstance(name, Method) else _method(name, preset) for name in models]
         methods += [Method(name, "peer") for name in peers]
         if rules is None:
-            rules = [*HEURISTICS.usable(), *kind_rules(graphs[0].kind if graphs else ())]
+            rules = [*HEURISTICS.usable(), *kind_rules(as_graph(graphs[0]).kind if graphs else ())]
         methods += [Method(name, "rule") for name in rules]
     if find_spec("torch") is None and any(method.kind == "model" for method in methods):
         raise MissingExtraError("torch", "train", "a comparison with models (all but --models none)")
