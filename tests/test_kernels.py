@@ -428,6 +428,19 @@ def test_every_kernel_has_a_case() -> None:
     assert missing == []
 
 
+def test_work_in_threads_may_ask_for_threads() -> None:
+    """In a process of its own, which could wait for itself forever."""
+    code = (
+        "from psgnn.kernels._compile import parallel_map\n"
+        "def work(i): return sum(parallel_map(lambda j: 10 * i + j, range(4), 1e9))\n"
+        "print(parallel_map(work, range(6), 1e9))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=120, check=True
+    )
+    assert done.stdout.strip() == str([40 * i + 6 for i in range(6)])
+
+
 if __name__ == "__main__":
     everything = {}
     for run in dict.fromkeys(CASES.values()):

@@ -10,6 +10,7 @@ import logging
 import os
 import sys
 import tempfile
+import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -196,13 +197,23 @@ def parallel_rows(
 
 
 def parallel_map(work: Callable[[Item], Result], items: Iterable[Item], steps: float) -> list[Result]:
-    """Call ``work(item)`` for every item, on all cores where `steps` are enough for that to be faster."""
+    """Call ``work(item)`` for every item, on all cores where `steps` are enough for that to be faster.
+
+    Work that calls this again stays in its thread: all threads of the pool could be waiting for each other.
+    """
     items = list(items)
-    if len(items) < 2 or num_threads() < 2 or steps < STEPS_WORTH_A_THREAD:
+    nested = getattr(_thread, "is_of_pool", False)
+    if nested or len(items) < 2 or num_threads() < 2 or steps < STEPS_WORTH_A_THREAD:
         return [work(item) for item in items]
     return list(_pool(num_threads()).map(work, items))
 
 
 @cache
 def _pool(threads: int) -> ThreadPoolExecutor:
-    return ThreadPoolExecutor(threads, thread_name_prefix="psgnn")
+    def mark() -> None:
+        _thread.is_of_pool = True
+
+    return ThreadPoolExecutor(threads, thread_name_prefix="psgnn", initializer=mark)
+
+
+_thread = threading.local()
