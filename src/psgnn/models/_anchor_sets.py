@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import torch
 
+from psgnn.console import shortened
 from psgnn.graph._graph import GraphBatch, IntArray
 from psgnn.models._view import TensorView
+from psgnn.positions._frame import Match
 from psgnn.positions._measure import Parts, Positions, positions_of
 
 
@@ -78,6 +81,44 @@ class AnchorSet:
         """Anchors of each graph, union ids."""
         return [[v for v in row if v >= 0] for row in self.nodes.cpu().tolist()]
 
+    @property
+    def single(self) -> IntArray:
+        """The table of nodes as an array."""
+        return np.asarray(self.nodes.cpu().numpy())
+
+    def described(self, names: Sequence[str]) -> str:
+        """A line about them."""
+        return shortened([names[v] for v in self.listed()])
+
+    def tensors(self) -> dict[str, torch.Tensor]:
+        """To be saved with the weights."""
+        return {"choice.weight": self.weight, "choice.nodes": self.nodes}
+
+    def padded(self, width: int) -> AnchorSet:
+        """With that many places per graph."""
+        missing = (0, width - self.nodes.size(1))
+        nodes = torch.nn.functional.pad(self.nodes, missing, value=-1)
+        return AnchorSet(nodes, torch.nn.functional.pad(self.weight, missing))
+
+    def carry(self, match: Match, view: TensorView) -> tuple[AnchorSet, dict[int, int]]:
+        """The same nodes in another graph, and the old ids of those that are gone and of their replacements."""
+        nodes, replaced = match.carry(self.single)
+        return AnchorSet(torch.from_numpy(nodes).to(view.x.device), self.weight.to(view.x)), replaced
+
+    def is_sound(self, union: GraphBatch) -> bool:
+        """Whether these can be anchors: compiled code looks up distances by them without asking again."""
+        nodes = torch.as_tensor(self.nodes)
+        if not _is_tidy(nodes, self.weight, union):
+            return False
+        if nodes.shape != self.weight.shape or self.weight.size(1) > union.sizes.max():
+            return False
+        ptr = torch.from_numpy(union.ptr)
+        present = nodes >= 0
+        own = (nodes >= ptr[:-1, None]) & (nodes < ptr[1:, None])
+        return bool(
+            (own | (nodes == -1)).all() and present[:, 0].all() and (present[:, :-1] >= present[:, 1:]).all()
+        )
+
 
 @dataclass(frozen=True)
 class RandomAnchorSets:
@@ -117,6 +158,62 @@ class RandomAnchorSets:
                 sets[g].append(part.tolist())
         return sets
 
+    @property
+    def single(self) -> None:
+        """There is no table of single nodes."""
+
+    def described(self, names: Sequence[str]) -> str:
+        """A line about them."""
+        return f"{len(self.listed())} sets of nodes"
+
+    def tensors(self) -> dict[str, torch.Tensor]:
+        """To be saved with the weights."""
+        nodes, starts = torch.from_numpy(self.nodes), torch.from_numpy(self.starts)
+        return {"choice.weight": self.weight, "choice.nodes": nodes, "choice.starts": starts}
+
+    def padded(self, width: int) -> RandomAnchorSets:
+        """Sets are as many as were asked for."""
+        return self
+
+    def carry(self, match: Match, view: TensorView) -> tuple[RandomAnchorSets, dict[int, int]]:
+        """The same members in another graph; of a set that has lost all in a graph, the first is replaced."""
+        sets = []
+        for members in np.split(self.nodes, self.starts[1:-1]):
+            there = match.new[members]
+            kept = there[there >= 0]
+            for g in np.setdiff1d(match.before.graph_of[members], match.after.graph_of[kept]):
+                table = np.full((match.before.num_graphs, 1), -1, np.int64)
+                table[g] = members[match.before.graph_of[members] == g][0]
+                kept = np.append(kept, match.carry(table)[0][g])
+            sets.append(kept)
+        starts = np.cumsum([0, *(part.size for part in sets)])
+        return RandomAnchorSets(np.concatenate(sets), starts, self.weight.to(view.x)), {}
+
+    def is_sound(self, union: GraphBatch) -> bool:
+        """Whether these can be anchor sets: compiled code looks up distances by them without asking again."""
+        nodes, starts = torch.as_tensor(self.nodes), self.starts
+        return bool(
+            _is_tidy(nodes, self.weight, union)
+            and nodes.dim() == starts.ndim == 1
+            and starts.dtype == np.int64
+            and starts.size == self.weight.size(1) + 1
+            and starts[0] == 0
+            and starts[-1] == nodes.numel()
+            and (np.diff(starts) >= 0).all()
+            and ((nodes >= 0) & (nodes < union.num_nodes)).all()
+        )
+
+
+def _is_tidy(nodes: torch.Tensor, weight: torch.Tensor, union: GraphBatch) -> bool:
+    return bool(
+        weight.dim() == 2
+        and weight.size(1) > 0
+        and nodes.dtype == torch.long
+        and weight.dtype == torch.get_default_dtype()
+        and weight.size(0) == union.num_graphs
+        and weight.isfinite().all()
+    )
+
 
 AnyAnchors = AnchorSet | RandomAnchorSets
 
@@ -128,12 +225,7 @@ def channels_of(view: TensorView, choice: AnchorSet, parts: Parts) -> Positions:
 
 def anchor_tensors(choice: AnyAnchors | None) -> dict[str, torch.Tensor]:
     """A choice as named tensors, to be saved with the weights."""
-    if choice is None:
-        return {}
-    tensors = {"choice.weight": choice.weight, "choice.nodes": torch.as_tensor(choice.nodes)}
-    if isinstance(choice, RandomAnchorSets):
-        tensors["choice.starts"] = torch.from_numpy(choice.starts)
-    return tensors
+    return {} if choice is None else choice.tensors()
 
 
 def anchors_of_tensors(tensors: dict[str, torch.Tensor]) -> AnyAnchors | None:
@@ -144,40 +236,3 @@ def anchors_of_tensors(tensors: dict[str, torch.Tensor]) -> AnyAnchors | None:
     if "choice.starts" in tensors:
         return RandomAnchorSets(nodes.numpy(), tensors["choice.starts"].numpy(), weight)
     return AnchorSet(nodes, weight)
-
-
-def is_sound(choice: AnyAnchors | None, union: GraphBatch) -> bool:
-    """Whether these can be anchors of the graphs: compiled code looks up distances by them without asking again."""
-    if choice is None:
-        return True
-    if choice.weight.dim() != 2:
-        return False
-    nodes, lanes = torch.as_tensor(choice.nodes), choice.weight.size(1)
-    tidy = (
-        lanes > 0
-        and nodes.dtype == torch.long
-        and choice.weight.dtype == torch.get_default_dtype()
-        and choice.weight.shape == (union.num_graphs, lanes)
-        and bool(choice.weight.isfinite().all())
-    )
-    if not tidy:
-        return False
-    if isinstance(choice, RandomAnchorSets):
-        starts = choice.starts
-        return bool(
-            nodes.dim() == starts.ndim == 1
-            and starts.dtype == np.int64
-            and starts.size == lanes + 1
-            and starts[0] == 0
-            and starts[-1] == nodes.numel()
-            and (np.diff(starts) >= 0).all()
-            and ((nodes >= 0) & (nodes < union.num_nodes)).all()
-        )
-    if nodes.shape != choice.weight.shape or lanes > union.sizes.max():
-        return False
-    ptr = torch.from_numpy(union.ptr)
-    present = nodes >= 0
-    own = (nodes >= ptr[:-1, None]) & (nodes < ptr[1:, None])
-    return bool(
-        (own | (nodes == -1)).all() and present[:, 0].all() and (present[:, :-1] >= present[:, 1:]).all()
-    )

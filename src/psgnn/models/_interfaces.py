@@ -35,6 +35,10 @@ class Picker(nn.Module):
     def find(self, node_names: Sequence[Sequence[str]]) -> None:
         """Look up anchors that were given by name, where they were, among the names of the nodes of each graph."""
 
+    def resize(self, width: int, largest: int) -> None:
+        """Pick `width` anchors from now on, or as many as the largest graph has nodes."""
+        self.k: int | str = min(width, largest)
+
     def sample(
         self, view: TensorView, generator: torch.Generator | None, exploration: float, samples: int
     ) -> Sequence[AnyAnchors]:

@@ -94,6 +94,10 @@ class RandomSets(Picker):
         super().__init__()
         self.seed, self.levels = seed, levels
 
+    def resize(self, width: int, largest: int) -> None:
+        """Draw sets of as many sizes as make `width` sets."""
+        self.levels = round(width**0.5)
+
     def forward(
         self, view: TensorView, generator: torch.Generator | None = None, exploration: float = 0.0
     ) -> RandomAnchorSets:

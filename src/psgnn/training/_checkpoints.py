@@ -12,12 +12,9 @@ import torch
 from psgnn.errors import InputError
 from psgnn.graph._graph import GraphBatch
 from psgnn.models._anchor_sets import (
-    AnchorSet,
     AnyAnchors,
-    RandomAnchorSets,
     anchor_tensors,
     anchors_of_tensors,
-    is_sound,
 )
 from psgnn.models._models import PositionModel
 from psgnn.training import _runs as runs
@@ -48,8 +45,11 @@ def _check_tensor(name: str, found: torch.Tensor, expected: torch.Tensor) -> Non
 
 def check_anchors(choice: AnyAnchors | None, picker: str, union: GraphBatch) -> None:
     """Refuse anchors that such a picker could not have chosen in these graphs."""
-    kind = {"none": type(None), "random-sets": RandomAnchorSets}.get(picker, AnchorSet)
-    if not isinstance(choice, kind) or not is_sound(choice, union):
+    if choice is None or picker == "none":
+        sound = choice is None and picker == "none"
+    else:
+        sound = (choice.single is None) == (picker == "random-sets") and choice.is_sound(union)
+    if not sound:
         raise ValueError("these are no anchors of the graph")
 
 

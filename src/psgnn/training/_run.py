@@ -11,13 +11,12 @@ from typing import Any
 import numpy as np
 import torch
 
-from psgnn.console import html_line, html_table, progress, shortened
+from psgnn.console import html_line, html_table, progress
 from psgnn.distances._propagation import Floats
 from psgnn.errors import InputError
 from psgnn.graph._graph import Adjacency, Graph, GraphBatch, IntArray, as_graph
 from psgnn.graph._kinds import Kinds
 from psgnn.models._anchor_sets import (
-    AnchorSet,
     AnyAnchors,
     anchor_tensors,
     anchors_of_tensors,
@@ -244,8 +243,9 @@ class Run(Questions):
         names, nothing = [graph.names for graph in known], np.zeros((2, 0), np.int64)
         self.model.eval()
         choice, kept = keep_anchors(origin, view, names, new_anchors=new_anchors)
-        if kept is not None and isinstance(origin.choice, AnchorSet) and self.embeds_some:
-            view.frame = Frame(origin._seen, origin.choice.nodes.cpu().numpy(), kept.match)
+        single = None if origin.choice is None else origin.choice.single
+        if kept is not None and single is not None and self.embeds_some:
+            view.frame = Frame(origin._seen, single, kept.match)
         return replace(
             self, view=view, choice=choice, node_names=names, hidden=nothing, numbers=(), origin=origin, kept=kept,
             whole=None,
@@ -273,9 +273,7 @@ class Run(Questions):
 
     def _anchor_text(self) -> str:
         names = [name for part in self.node_names for name in part]
-        if isinstance(self.choice, AnchorSet):
-            return shortened([names[v] for v in self.choice.listed()])
-        return f"{len(self.choice.listed())} sets of nodes" if self.choice else "none"
+        return "none" if self.choice is None else self.choice.described(names)
 
 
 def _finite(values: torch.Tensor) -> Floats:
