@@ -404,7 +404,7 @@ def check_failure(result: tuple[int, str, str], folder: Path, files: set[str], m
         (("train", "edges.csv", "--decoder", "dott"), "unknown decoder 'dott'; did you mean 'dot'"),
         (("train", "edges.csv", "--negatives", "degre"), "'degre'; did you mean 'degree'"),
         (("compare", "x" * 300), "unknown dataset|File name too long"),
-        (("compare", "edges.csv", "--source", "²", "--target", "1"), "columns"),
+        (("compare", "edges.csv", "--source", "²", "--target", "1"), "has no column"),
         (("reproduce",), "name an experiment: accuracy"),
         (("reproduce", "acuracy"), "unknown experiment 'acuracy'; did you mean 'accuracy'"),
         (("reproduce", "accuracy", "--from-records", "--seeds", 3), "leave out --seeds"),

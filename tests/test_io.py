@@ -926,7 +926,9 @@ def test_columns_without_a_header(tmp_path: Path) -> None:
 @pytest.mark.parametrize("columns", [("sender", "to"), ("1", "4"), ("0", "1"), ("2", "2")])
 def test_columns_that_are_not_there(tmp_path: Path, columns: tuple[str, str]) -> None:
     path = write(tmp_path / "mail.csv", "date,sender,recipient\n2024-05-01,anna,bert\n")
-    with pytest.raises(InputError, match=r"has no two columns .*first line is 'date, sender, recipient'"):
+    with pytest.raises(
+        InputError, match=r"has no column '(to|4|0)'; it has 'date, sender, recipient'|both name column '2'"
+    ):
         read_graph(path, source=columns[0], target=columns[1])
     (tmp_path / "g.npz").write_bytes(b"")
     np.savez(tmp_path / "g.npz", edge_index=np.array([[0], [1]]))
@@ -986,7 +988,7 @@ def test_a_table_in_memory_is_read_like_a_file(kind: str, tmp_path: Path) -> Non
     assert np.array_equal(graph.edges, expected.edges)
     other = read_graph(table, source="when", target="source")
     assert set(other.names) == {"1", "2", "3", "a", "b"}
-    with pytest.raises(InputError, match="no columns from and to; it has when, source, target"):
+    with pytest.raises(InputError, match="the table has no column 'from'; it has 'when, source, target'"):
         read_graph(table, source="from", target="to")
 
 

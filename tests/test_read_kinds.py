@@ -494,6 +494,7 @@ def test_a_query_only_reads(shop: Path) -> None:
     ("options", "message"),
     [
         (("--source", "from"), "--source and --target go together"),
+        (("--source", "form", "--target", "to"), "has no column 'form'; did you mean 'from'?"),
         (("--time", "wen"), "has no column 'wen'; did you mean 'when'?"),
         (
             ("--weight", "from", "--weight-is", "length"),

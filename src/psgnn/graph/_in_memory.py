@@ -16,12 +16,12 @@ from psgnn.errors import InputError
 from psgnn.graph._edge_table import edges_of
 from psgnn.graph._edges import Edges
 from psgnn.graph._graph import check_names, list_names, pyg_num_nodes, to_numpy
-from psgnn.graph._headers import chosen_pair, first_pair, ignored_columns, named_pair
+from psgnn.graph._headers import first_pair, ignored_columns, named_pair
 from psgnn.graph._matrices import from_edge_index, from_matrix
 from psgnn.graph._node_table import NodeTable
 from psgnn.graph._options import COUNT, ReadOptions, refuse_columns
 from psgnn.graph._records import SAMPLE_RECORDS
-from psgnn.graph._table import Table, asked_columns, no_column
+from psgnn.graph._table import Table, asked_columns, asked_pair, no_column
 from psgnn.graph._times import seconds_of
 
 if TYPE_CHECKING:
@@ -59,13 +59,12 @@ def is_frame(source: Any) -> bool:
 def _edge_table(frame: Any, how: ReadOptions) -> Table:
     """A table of pandas, polars or Arrow: one row per edge."""
     names, below = _names(frame), _first_rows(frame)
-    columns = how.columns
-    pair = (chosen_pair(names, columns) if columns else named_pair(names, edges=True)) or first_pair(
-        names, below
-    )
-    if len(names) < 2 or (columns and chosen_pair(names, columns) is None):
-        asked = f" {columns[0]} and {columns[1]}" if columns else " two"
-        raise InputError(f"the table has no columns{asked}; it has {', '.join(names) or 'none'}")
+    if len(names) < 2:
+        raise InputError(f"the table has {len(names)} column(s); two are needed, such as source and target")
+    if how.columns is not None:
+        pair = asked_pair("the table", names, how.columns)
+    else:
+        pair = named_pair(names, edges=True) or first_pair(names, below)
     first, second = (_filled_column(frame, names, i) for i in pair)
     more = asked_columns("the table", names, how, pair)
     ignored = ignored_columns(names, below, (*pair, *more.values()))

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from difflib import get_close_matches
-from pathlib import Path
 
 import polars as pl
 
@@ -68,14 +67,15 @@ def need_rows(count: int, *, integers: bool) -> None:
     need_room(count * ROW_BYTES[integers])
 
 
-def asked_pair(path: Path, first: Sequence[str], columns: Columns) -> tuple[int, int]:
-    """The columns that were asked for; an error if the file does not have them."""
+def asked_pair(origin: object, first: Sequence[str], columns: Columns) -> tuple[int, int]:
+    """The columns of the nodes that were asked for; an error if the table does not have them."""
+    for name in columns:
+        if chosen_column(first, name) is None:
+            raise no_column(origin, name, first)
     pair = chosen_pair(first, columns)
     if pair is None or pair[0] == pair[1]:
-        known = ", ".join(first[:12])
         raise InputError(
-            f"{path} has no two columns {' and '.join(columns)}; its first line is {shortened(known)}, "
-            "name two of its columns with --source and --target, or give their numbers from 1 on"
+            f"{origin}: --source and --target both name column {shortened(columns[0])}; name two"
         )
     return pair
 
