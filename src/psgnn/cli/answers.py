@@ -9,7 +9,6 @@ import typer
 
 from psgnn.cli.arguments import (
     Json,
-    Memory,
     NewAnchors,
     OtherGraph,
     PretrainedOption,
@@ -18,7 +17,6 @@ from psgnn.cli.arguments import (
     RunsArgument,
     Seed,
     Strict,
-    Verbose,
     load_run,
 )
 from psgnn.cli.reading import NOTHING, Given, reads_graph
@@ -38,19 +36,14 @@ def similar_command(
     pretrained: PretrainedOption = None,
     given: Given = NOTHING,
     as_json: Json = False,
-    memory: Memory = None,
     quiet: Quiet = False,
-    verbose: Verbose = False,
 ) -> None:
     """List the nodes whose embeddings are nearest to that of a node.
 
     Example: psgnn similar my-edges.csv Ada --top 5
     """
-    from psgnn.console import print_json, print_table, set_verbosity
-    from psgnn.memory import limit_memory
+    from psgnn.console import print_json, print_table
 
-    set_verbosity(quiet=quiet or as_json, verbose=verbose)
-    limit_memory(memory)
     scorer = load_run(run, graph, given, pretrained=pretrained, strict=False, new_anchors=new_anchors)
     from psgnn.scoring import similar
 
@@ -74,19 +67,14 @@ def explain_command(
     given: Given = NOTHING,
     seed: Seed = 0,
     as_json: Json = False,
-    memory: Memory = None,
     quiet: Quiet = False,
-    verbose: Verbose = False,
 ) -> None:
     """Explain the score of a pair: shared neighbours, paths, anchors, and what each kind of evidence adds.
 
     Example: psgnn explain my-edges.csv Ada Rune
     """
-    from psgnn.console import print_json, print_table, set_verbosity
-    from psgnn.memory import limit_memory
+    from psgnn.console import print_json, print_table
 
-    set_verbosity(quiet=quiet or as_json, verbose=verbose)
-    limit_memory(memory)
     scorer = load_run(run, graph, given, pretrained=pretrained, strict=strict, new_anchors=new_anchors)
     from psgnn.scoring import explain
 
@@ -155,9 +143,7 @@ def evaluate_command(
     given: Given = NOTHING,
     seed: Seed = 0,
     as_json: Json = False,
-    memory: Memory = None,
     quiet: Quiet = False,
-    verbose: Verbose = False,
 ) -> None:
     """Measure how well a run, or the ready-made weights on a graph, find the links in a file.
 
@@ -167,12 +153,9 @@ def evaluate_command(
 
     Example: psgnn evaluate my-edges.csv --links later-links.csv
     """
-    from psgnn.console import print_json, print_table, set_verbosity
-    from psgnn.memory import limit_memory
+    from psgnn.console import print_json, print_table
     from psgnn.paths import check_file
 
-    set_verbosity(quiet=quiet or as_json, verbose=verbose)
-    limit_memory(memory)
     check_file(links.expanduser())
     if negative_links is not None:
         check_file(negative_links.expanduser())

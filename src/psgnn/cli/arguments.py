@@ -94,14 +94,6 @@ Spreadsheet = Annotated[
         help="Write names that a spreadsheet would run as formulas with an apostrophe (.csv .tsv).",
     ),
 ]
-Memory = Annotated[
-    str | None,
-    typer.Option(
-        "--memory",
-        metavar="SIZE",
-        help="Cap, such as 4G; columns that do not fit are kept in files in $TMPDIR.",
-    ),
-]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No notes, no progress bars.")]
 Verbose = Annotated[bool, typer.Option("--verbose", "-v", help="More notes.")]
 Negatives = Annotated[

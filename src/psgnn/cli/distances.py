@@ -13,11 +13,9 @@ from psgnn.cli.arguments import (
     Anchors,
     Force,
     Json,
-    Memory,
     Quiet,
     Seed,
     Spreadsheet,
-    Verbose,
     load_graphs,
     parse_anchors,
 )
@@ -183,9 +181,7 @@ def distances_command(
     force: Force = False,
     spreadsheet: Spreadsheet = False,
     as_json: Json = False,
-    memory: Memory = None,
     quiet: Quiet = False,
-    verbose: Verbose = False,
 ) -> None:
     """Measure exact distances, in hops or lengths: to anchors, to named sets, or between named pairs.
 
@@ -201,12 +197,9 @@ def distances_command(
 
     Near a set: psgnn distances my-edges.csv --sets my-sets.csv --out near.csv
     """
-    from psgnn.console import flush_notes, print_json, set_verbosity
-    from psgnn.memory import limit_memory
+    from psgnn.console import flush_notes, print_json
     from psgnn.paths import check_file, check_output
 
-    set_verbosity(quiet=quiet or as_json, verbose=verbose)
-    limit_memory(memory)
     if engine not in ENGINES:
         raise unknown_name("engine", engine, ENGINES)
     lengths = given.how.get("weight_is") == "length"

@@ -11,7 +11,6 @@ from psgnn.cli.arguments import (
     AnchorFile,
     Force,
     Json,
-    Memory,
     NewAnchors,
     OtherGraph,
     PretrainedOption,
@@ -19,7 +18,6 @@ from psgnn.cli.arguments import (
     RunsArgument,
     Spreadsheet,
     Strict,
-    Verbose,
     load_run,
 )
 from psgnn.cli.reading import NOTHING, Given, reads_graph
@@ -39,9 +37,7 @@ def embed_command(
     force: Force = False,
     spreadsheet: Spreadsheet = False,
     as_json: Json = False,
-    memory: Memory = None,
     quiet: Quiet = False,
-    verbose: Verbose = False,
 ) -> None:
     """Write one vector a node, by name: near nodes belong together.
 
@@ -57,12 +53,9 @@ def embed_command(
 
     Without a run: psgnn embed my-edges.csv -o embeddings.parquet
     """
-    from psgnn.console import flush_notes, print_json, set_verbosity
-    from psgnn.memory import limit_memory
+    from psgnn.console import flush_notes, print_json
     from psgnn.paths import check_file, check_output
 
-    set_verbosity(quiet=quiet or as_json, verbose=verbose)
-    limit_memory(memory)
     check_output(out, force=force)
     if anchor_file is not None:
         check_file(anchor_file.expanduser())

@@ -12,7 +12,6 @@ from psgnn.cli.arguments import (
     Force,
     GraphArgument,
     Json,
-    Memory,
     Quiet,
     Root,
     Seed,
@@ -69,20 +68,15 @@ def anchors_command(
     force: Force = False,
     spreadsheet: Spreadsheet = False,
     as_json: Json = False,
-    memory: Memory = None,
     quiet: Quiet = False,
-    verbose: Verbose = False,
 ) -> None:
     """Pick anchors by a rule and measure how well they cover the graph and tell its nodes apart.
 
     Example: psgnn anchors communities --method all --plot anchors.png
     """
-    from psgnn.console import print_json, print_table, set_verbosity
-    from psgnn.memory import limit_memory
+    from psgnn.console import print_json, print_table
     from psgnn.paths import atomic_write, check_output
 
-    set_verbosity(quiet=quiet or as_json, verbose=verbose)
-    limit_memory(memory)
     if out is not None:
         check_output(out, force=force)
     if plot is not None:

@@ -11,7 +11,6 @@ import typer
 from psgnn.cli.arguments import (
     Force,
     Json,
-    Memory,
     NewAnchors,
     OtherGraph,
     PretrainedOption,
@@ -20,7 +19,6 @@ from psgnn.cli.arguments import (
     Seed,
     Spreadsheet,
     Strict,
-    Verbose,
     load_run,
 )
 from psgnn.cli.reading import NOTHING, Given, reads_graph
@@ -77,9 +75,7 @@ def predict_command(
     force: Force = False,
     spreadsheet: Spreadsheet = False,
     as_json: Json = False,
-    memory: Memory = None,
     quiet: Quiet = False,
-    verbose: Verbose = False,
 ) -> None:
     """Predict missing links: of the whole graph, of a node, or among the pairs in a file.
 
@@ -95,12 +91,9 @@ def predict_command(
 
     Of every node: psgnn predict my-edges.csv --for all --top 10 --out partners.parquet
     """
-    from psgnn.console import flush_notes, print_json, set_verbosity
-    from psgnn.memory import limit_memory
+    from psgnn.console import flush_notes, print_json
     from psgnn.paths import check_file, check_output
 
-    set_verbosity(quiet=quiet or as_json, verbose=verbose)
-    limit_memory(memory)
     nodes = list(of or [])
     everyone = nodes == ["all"] and of_file is None
     of_nodes = bool(nodes) or of_file is not None

@@ -46,13 +46,18 @@ NOTHING = Given()
 
 
 def reads_graph(command: Callable[..., None]) -> Callable[..., None]:
-    """Add the options about a graph to a command, which gets them as ``given``."""
+    """Add the options about a graph to a command, which gets them as ``given``; obey --memory and --verbose."""
     own = inspect.signature(command, eval_str=True).parameters
     shared = inspect.signature(_shared, eval_str=True).parameters
 
     @functools.wraps(command)
     def with_options(**values: Any) -> None:
+        from psgnn.console import set_verbosity
+        from psgnn.memory import limit_memory
+
         about = {name: values.pop(name) for name in shared}
+        set_verbosity(quiet=values["quiet"] or values["as_json"], verbose=about.pop("verbose"))
+        limit_memory(about.pop("memory"))
         command(**values, given=_given(**about))
 
     parameters = [*(parameter for name, parameter in own.items() if name != "given"), *shared.values()]
@@ -167,5 +172,14 @@ def _shared(
     root: Annotated[
         Path | None, typer.Option("--data", help="Folder with dataset files [$PSGNN_DATA].")
     ] = None,
+    memory: Annotated[
+        str | None,
+        typer.Option(
+            "--memory",
+            metavar="SIZE",
+            help="Cap, such as 4G; columns that do not fit are kept in files in $TMPDIR.",
+        ),
+    ] = None,
+    verbose: Annotated[bool, typer.Option("--verbose", "-v", help="More notes.")] = False,
 ) -> None:
     """The options, in the order in which help lists them."""

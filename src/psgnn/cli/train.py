@@ -19,7 +19,6 @@ from psgnn.cli.arguments import (
     GraphArgument,
     Json,
     Labels,
-    Memory,
     Negatives,
     Preset,
     Quiet,
@@ -29,7 +28,6 @@ from psgnn.cli.arguments import (
     TestNonlinks,
     ValLinks,
     ValNonlinks,
-    Verbose,
     check_source,
     load_graphs,
     names_of,
@@ -103,16 +101,13 @@ def train_command(
     force: Force = False,
     tensorboard: Annotated[Path | None, typer.Option("--tensorboard", help="Folder for TensorBoard.")] = None,
     as_json: Json = False,
-    memory: Memory = None,
     quiet: Quiet = False,
-    verbose: Verbose = False,
 ) -> None:
     """Train a model; keep the best epoch by validation, read the test pairs once.
 
     Example: psgnn train communities --task link --epochs 200 --out my-run
     """
     from psgnn.console import print_json, print_table, set_verbosity
-    from psgnn.memory import limit_memory
     from psgnn.models._presets import MODELS, PRESETS
     from psgnn.paths import check_file
     from psgnn.training._folder import STATE, check_out
@@ -135,8 +130,8 @@ def train_command(
     from psgnn.training._compare import make_task
     from psgnn.training._fit import fit
 
-    set_verbosity(quiet=quiet or as_json or place()[0] > 0, verbose=verbose)
-    limit_memory(memory)
+    if place()[0] > 0:  # one of several processes speaks
+        set_verbosity(quiet=True, verbose=False)
     chosen = dict(parse_setting(text, "--option") for text in options or [])
     if anchors is not None:
         chosen["anchors"] = parse_anchors(anchors)
@@ -240,16 +235,13 @@ def compare_command(
     ] = None,
     force: Force = False,
     as_json: Json = False,
-    memory: Memory = None,
     quiet: Quiet = False,
-    verbose: Verbose = False,
 ) -> None:
     """Score held-out pairs with models, peers and every training-free rule, on the same splits.
 
     Example: psgnn compare communities --task link --models none --seeds 3
     """
-    from psgnn.console import print_json, set_verbosity
-    from psgnn.memory import limit_memory
+    from psgnn.console import print_json
     from psgnn.paths import check_output
 
     for source in graph:
@@ -258,8 +250,6 @@ def compare_command(
     from psgnn.training._compare import InterruptedComparison, compare, parse_models
     from psgnn.training._peers import PEERS
 
-    set_verbosity(quiet=quiet or as_json, verbose=verbose)
-    limit_memory(memory)
     if out is not None:
         check_output(out, force=force)
     names = parse_models(models)
