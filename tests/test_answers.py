@@ -209,7 +209,7 @@ def test_a_large_run_keeps_what_it_was_calibrated_by(
     monkeypatch.setattr(runs, "CALIBRATED_NODES", (0, 1000))
     save_run(tmp_path, trained)
     known = trained.predict(of="Dina", top=5)
-    monkeypatch.setattr(Run, "rehearsal", None)  # it is not asked again
+    monkeypatch.setattr(Run, "rehearsals", None)  # it is not asked again
     assert psgnn.load(tmp_path).predict(of="Dina", top=5).equals(known)
     path = tmp_path / "calibration.safetensors"
     tensors, _ = read_tensors(path)
@@ -380,7 +380,7 @@ def test_what_is_slow_is_done_once(village: Graph, monkeypatch: pytest.MonkeyPat
     scorer = pretrained().on([village])
     calls: list[str] = []
     kind = type(scorer)
-    for name in ("rehearsal", "embed"):
+    for name in ("rehearsals", "embed"):
         own = getattr(kind, name)
         monkeypatch.setattr(
             kind,
@@ -391,7 +391,7 @@ def test_what_is_slow_is_done_once(village: Graph, monkeypatch: pytest.MonkeyPat
     assert scorer.predict(of="Dina", top=3).equals(first)
     assert (scorer.predict(of="Dina", top=3, missing=10)["probability"] < first["probability"]).all()
     assert scorer.similar("Dina").height == scorer.similar("Leo").height == 10
-    assert sorted(calls) == ["embed", "rehearsal"]
+    assert sorted(calls) == ["embed", "rehearsals"]
 
 
 def test_large_graphs_are_answered_from_a_part_of_their_nodes(

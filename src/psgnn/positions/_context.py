@@ -32,6 +32,7 @@ UNLINKED_A_LINK = 3
 LESSON_LINKS, MOST_LESSONS = 2000, 5
 LEAST_OF_KINDS = 3  # lessons, where there are directions, sides, strengths, lengths or times to learn from
 LAST_SEEN, EARLIER = 0.8, 0.05  # of the links by time: the share seen, and how much less each lesson sees
+MOST_REHEARSALS = 4
 REHEARSAL_SEED = 100  # of the links that are hidden for it; lessons have the seeds 0 to 5
 USE = 3  # of weights that do not change, on a graph; it is in the identity of recorded runs
 BINS = 16
@@ -223,12 +224,21 @@ def without_links(union: GraphBatch, count: int, seed: int) -> tuple[GraphBatch,
     return _without(union, hidden), union.adjacency.edges()[:, hidden]
 
 
-def rehearsal_links(union: GraphBatch) -> tuple[GraphBatch, IntArray] | None:
-    """The graphs without a twentieth of their links (`MOST_HIDDEN` at most), and these links; None if they are few."""
+def number_rehearsed(union: GraphBatch) -> int:
+    """How many links a rehearsal hides: a twentieth, `MOST_HIDDEN` at most, and none where there are few."""
     known = number_of_links(union)
-    if known < 10 * LEAST_HIDDEN:
-        return None
-    return without_links(union, min(max(known // 20, LEAST_HIDDEN), MOST_HIDDEN), REHEARSAL_SEED)
+    return min(max(known // 20, LEAST_HIDDEN), MOST_HIDDEN) if known >= 10 * LEAST_HIDDEN else 0
+
+
+def rehearsal_links(union: GraphBatch) -> Iterator[tuple[GraphBatch, IntArray]]:
+    """The graphs without some links, and these links, again and again with others hidden; nothing where links are few.
+
+    The newest links are hidden where there are times, and there is one rehearsal.
+    """
+    count = number_rehearsed(union)
+    if count:
+        for place in range(MOST_REHEARSALS if union.kinds is None else 1):
+            yield without_links(union, count, REHEARSAL_SEED + place)
 
 
 def _ratios(links: Floats, others: Floats) -> Ratios:

@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from psgnn.errors import InputError
+from psgnn.graph._graph import IntArray
 from psgnn.graph._sampling import NonEdges, distinct_integers
 from psgnn.kernels._scoring import pool_adjacent
 from psgnn.scoring._scorer import Scorer, keep
@@ -19,6 +20,7 @@ Rehearsed = tuple[Floats, Floats, Floats]
 
 SHARE_MISSING = 0.1  # of the known links, unless a person says otherwise
 RANKED, SAMPLED = 1000, 10_000
+ENOUGH_HIDDEN = 1000  # links, after which there are no more rehearsals
 REHEARSED = 10 * RANKED  # the best pairs, among which are the best of the rehearsal
 MOST_LOG_PROBABILITY = float(np.log(0.98))  # nothing is certain
 
@@ -114,31 +116,46 @@ def rehearse(
 
 
 def _rehearsed(scorer: Scorer, seed: int, show_progress: bool) -> Rehearsed | None:
-    """Scores, labels and weights of hidden links and of other pairs.
+    """Scores, labels and weights of hidden links and of other pairs, from as many rehearsals as it takes.
 
     With more links to see, a scorer gives the same pairs other scores. So a score of the rehearsal becomes the score
     that the scorer itself gives at the same rank among the pairs that are unlinked in both.
     """
-    rehearsal = scorer.rehearsal()
-    if rehearsal is None:
+    scores: list[Floats] = []
+    hidden = 0
+    labels: list[Floats] = []
+    weights: list[Floats] = []
+    for before, links in scorer.rehearsals():
+        if not scores:
+            best, now, some, total = _unlinked(scorer, seed, show_progress)
+            new = _ranked(now, scorer.score(some), total)
+        found = before.score(links).astype(np.float64)
+        old = _ranked(before.score(best), before.score(some), total)
+        scores.append(_at_same_rank(np.concatenate([found, old[0]]), old, new))
+        labels.append(np.repeat([1.0, 0.0], [found.size, old[0].size]))
+        weights.append(np.concatenate([np.ones(found.size), old[1]]))
+        hidden += found.size
+        if hidden >= ENOUGH_HIDDEN:
+            break
+    if not scores:
         return None
-    before, hidden = rehearsal
+    truth, stands_for = np.concatenate(labels), np.concatenate(weights)
+    # Every rehearsal has all of the other pairs.
+    return np.concatenate(scores), truth, np.where(truth > 0, stands_for, stands_for / len(scores))
+
+
+def _unlinked(
+    scorer: Scorer, seed: int, show_progress: bool
+) -> tuple[IntArray, npt.NDArray[Any], IntArray, int]:
+    """The best unlinked pairs, their scores, a sample of all unlinked pairs, and how many these are."""
     few = scores_of_few(scorer)
-    if few is None:
-        found = searched(scorer, RANKED, seed=seed, show_progress=show_progress)
-        best, now = found[0][:, :REHEARSED], found[1][:REHEARSED]
-        pool = NonEdges(scorer.batch.ptr, scorer.batch.adjacency.edges())
-        total = int(pool.sizes.sum())
-        some = pool.unrank(np.sort(distinct_integers(total, SAMPLED, np.random.default_rng(seed))))
-    else:
-        (best, now), some = few, np.zeros((2, 0), np.int64)
-        total = best.shape[1]
-    links = before.score(hidden).astype(np.float64)
-    old = _ranked(before.score(best), before.score(some), total)
-    new = _ranked(now, scorer.score(some), total)
-    scores = _at_same_rank(np.concatenate([links, old[0]]), old, new)
-    labels = np.repeat([1.0, 0.0], [links.size, old[0].size])
-    return scores, labels, np.concatenate([np.ones(links.size), old[1]])
+    if few is not None:
+        return *few, np.zeros((2, 0), np.int64), few[1].size
+    pairs, scores = searched(scorer, RANKED, seed=seed, show_progress=show_progress)
+    pool = NonEdges(scorer.batch.ptr, scorer.batch.adjacency.edges())
+    total = int(pool.sizes.sum())
+    some = pool.unrank(np.sort(distinct_integers(total, SAMPLED, np.random.default_rng(seed))))
+    return pairs[:, :REHEARSED], scores[:REHEARSED], some, total
 
 
 def _ranked(best: npt.NDArray[Any], sample: npt.NDArray[Any], total: int) -> tuple[Floats, Floats]:

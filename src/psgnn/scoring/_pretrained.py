@@ -30,6 +30,9 @@ log = logging.getLogger(__name__)
 MOST_SETS, SETS_OF_NODES = 3, 60_000
 SLACK = 0.05  # of a range, that a graph may lie outside of it without a warning
 ONE_THREAD_NODES = 10_000
+AT_ONCE_NODES = (
+    200  # of graphs that are answered at once: a second rehearsal would take as long as the first answer
+)
 PAIR_BLOCK, NODE_BLOCK = 2**12, 2**11  # whose rows are in memory at once
 
 
@@ -154,16 +157,17 @@ class PretrainedScorer(Questions):
         """The names of the nodes of every graph that was given."""
         return self.node_names
 
-    def rehearsal(self) -> tuple[PretrainedScorer, IntArray] | None:
+    def rehearsals(self) -> Iterator[tuple[PretrainedScorer, IntArray]]:
         """The same weights on the graphs without a twentieth of their links (2000 at most), and these links."""
-        hidden = rehearsal_links(self.batch) if self.task == "link" else None
-        if hidden is None:
-            return None
-        rest, links = hidden
-        again = self.weights.on_union(
-            rest, self.node_names, strict=self.strict, sets=len(self.seats), anchors=self.own_anchors
-        )
-        return again, links
+        if self.task != "link":
+            return
+        for rest, links in rehearsal_links(self.batch):
+            again = self.weights.on_union(
+                rest, self.node_names, strict=self.strict, sets=len(self.seats), anchors=self.own_anchors
+            )
+            yield again, links
+            if self.batch.num_nodes <= AT_ONCE_NODES:
+                return
 
     @property
     def task(self) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar
 from weakref import WeakKeyDictionary
@@ -67,8 +67,8 @@ class Scorer(Protocol):
     def embeds_some(self) -> bool:
         """Whether embedding some of the nodes takes less than embedding all of them."""
 
-    def rehearsal(self) -> tuple[Scorer, IntArray] | None:
-        """A scorer that does not see some links, and these links ``[2, H]``; None where there are too few.
+    def rehearsals(self) -> Iterator[tuple[Scorer, IntArray]]:
+        """Scorers that do not see some links, each with these links ``[2, H]``; none where there are too few.
 
         How many of its best pairs are among them says how far to trust those of this scorer.
         """

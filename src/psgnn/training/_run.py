@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -25,7 +25,13 @@ from psgnn.models._channels import NODE_BLOCK
 from psgnn.models._config import ModelConfig
 from psgnn.models._models import PAIR_BLOCK, PositionModel, model_of
 from psgnn.models._view import TensorView, view_of
-from psgnn.positions._context import LEAST_HIDDEN, rehearsal_links
+from psgnn.positions._context import (
+    LEAST_HIDDEN,
+    MOST_REHEARSALS,
+    REHEARSAL_SEED,
+    number_rehearsed,
+    rehearsal_links,
+)
 from psgnn.positions._frame import Frame
 from psgnn.scoring._calibration import Rehearsed, rehearse
 from psgnn.scoring._changes import Changes, Kept
@@ -134,14 +140,32 @@ class Run(Questions):
             self, hidden=np.zeros((2, 0), np.int64), model=self.evaluated or self.model, evaluated=None
         )
 
-    def rehearsal(self) -> tuple[Run, IntArray] | None:
-        """A scorer that does not see the held-out links (elsewhere: some of the links), and these ``[2, H]``."""
-        if self.task == "link" and self.origin is not None:
-            hidden = rehearsal_links(self.batch)
-            return None if hidden is None else (replace(self, view=self.view.without(hidden[0])), hidden[1])
-        if self.task != "link" or self.hidden.shape[1] < LEAST_HIDDEN:
-            return None
-        return self.evaluation_scorer(), self.hidden
+    def rehearsals(self) -> Iterator[tuple[Run, IntArray]]:
+        """Scorers that do not see some of the held-out links, and these; elsewhere some of the graphs' links.
+
+        Hiding all of them at once would say too little: predictions see them all. The weights are those that have
+        learned from none of them.
+        """
+        if self.task != "link":
+            return
+        if self.origin is not None:
+            for rest, links in rehearsal_links(self.batch):
+                yield replace(self, view=self.view.without(rest)), links
+            return
+        if self.hidden.shape[1] < LEAST_HIDDEN:
+            return
+        tested = self.evaluation_scorer()
+        if self.whole is not None:
+            yield tested, self.hidden
+            return
+        union, count = self.view.union, max(number_rehearsed(self.batch), LEAST_HIDDEN)
+        order = np.random.default_rng(REHEARSAL_SEED).permutation(self.hidden.shape[1])
+        for part in np.array_split(order, max(order.size // count, 1))[:MOST_REHEARSALS]:
+            shown = np.delete(self.hidden, part, axis=1)
+            edges = np.concatenate([union.adjacency.edges(), shown], axis=1)
+            adjacency = Adjacency.from_edges(edges[0], edges[1], union.num_nodes)
+            seen = self.view.without(GraphBatch(adjacency, union.ptr))
+            yield replace(tested, view=seen), self.hidden[:, part]
 
     @property
     def task(self) -> str:
