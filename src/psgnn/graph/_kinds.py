@@ -118,6 +118,13 @@ class Kinds:
         kept = {name: None if column is None else column[which] for name, column in kept.items()}
         return replace(self, edges=self.edges[:, which], **kept)
 
+    def only(self, nodes: npt.NDArray[np.bool_]) -> Kinds:
+        """The same of some nodes alone, a mask ``[N]`` of whole components, which are numbered anew."""
+        kept = self.keep(nodes[self.edges[0]])
+        number = np.cumsum(nodes) - 1
+        sides = None if self.sides is None else self.sides[nodes]
+        return replace(kept, edges=number[kept.edges], num_nodes=int(nodes.sum()), sides=sides)
+
     @cached_property
     def outgoing(self) -> Arcs:
         """From every node along its edges; of an undirected graph both directions."""

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from psgnn.graph._graph import GraphBatch, IntArray
-from psgnn.graph._sampling import WithinBlocks, block_of, running_total
+from psgnn.graph._sampling import NonEdges, WithinBlocks, block_of, running_total
 
 Mask = npt.NDArray[np.bool_]
 
@@ -204,6 +204,16 @@ def links_of(batch: GraphBatch, space: PairSpace | None = None) -> IntArray:
     edges: IntArray = batch.adjacency.edges() if batch.kinds is None else batch.kinds.edges
     space = space or pair_space(batch)
     return np.asarray(edges[:, space.holds(edges)]) if isinstance(space, TwoSided) else edges
+
+
+def unlinked_pairs(batch: GraphBatch, *links: IntArray) -> NonEdges:
+    """The pairs that are no links of the batch, nor any of these further ones ``[2, P]``."""
+    space = pair_space(batch)
+    known = links_of(batch, space)
+    if links:
+        ranks = [space.rank(space.oriented(part)) for part in (known, *links)]
+        known = space.unrank(np.unique(np.concatenate(ranks)))
+    return NonEdges(space, known)
 
 
 def _others(ptr: IntArray, node: int) -> IntArray:

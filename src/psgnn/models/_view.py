@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
@@ -77,6 +78,8 @@ class TensorView(View):
     def only(self, graphs: IntArray, nodes: npt.NDArray[np.bool_]) -> TensorView:
         """Some of the graphs alone, with the features of their nodes, a mask ``[N]``."""
         union = GraphBatch.of_adjacencies([self.union.graph(g) for g in graphs])
+        if self.union.kinds is not None:
+            union = replace(union, kinds=self.union.kinds.only(nodes))
         return TensorView(union, self.x[torch.from_numpy(nodes).to(self.x.device)], self.team)
 
 

@@ -135,6 +135,16 @@ class KindMeasures:
     nodes: IntArray
     kinds: tuple[str, ...]
 
+    def prepare(self) -> KindMeasures:
+        """Measure all that pairs are described by, before threads share it: while they wait, it gets no thread."""
+        kinds = self.kinds
+        parts = ["lenses"] + ["activity", "ages"] * ("times" in kinds) + ["hops"] * ("directed" in kinds)
+        parts += ["lengths"] * ("lengths" in kinds) + ["walks"] * (lens_names(kinds) != ["recent links"])
+        for part in parts:
+            getattr(self, part)
+        self.known.outgoing.places(*self.known.edges[:, :1])
+        return self
+
     @cached_property
     def known(self) -> Kinds:
         """What the batch knows of its links."""

@@ -90,6 +90,9 @@ def pair_statistics(positions: Positions, pairs: IntArray) -> Floats:
     # Products of matrices round by their shape, so pieces depend on the pairs and not on the number of cores.
     pieces = max(-(-out.shape[0] // PIECE), 2)
 
+    if parts.kinds:
+        positions.kind_measures.prepare()
+
     def piece(first: int, last: int) -> None:
         us, vs = np.ascontiguousarray(pairs[:, first:last])
         _fill(positions, us, vs, out[first:last, :split])

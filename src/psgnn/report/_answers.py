@@ -8,7 +8,7 @@ import numpy as np
 
 from psgnn.distances._oracle import hops_between
 from psgnn.graph._graph import IntArray
-from psgnn.graph._sampling import pair_code
+from psgnn.graph._pair_space import links_of, pair_space
 from psgnn.report._names import shown_name
 from psgnn.scoring import Calibration, explain, score_pairs
 from psgnn.scoring._calibration import reliability_of
@@ -132,9 +132,10 @@ def _candidates(
         both = both[:, np.isin(both[0], nodes)]
         us, vs = np.concatenate([us, both[0]]), np.concatenate([vs, both[1]])
     pairs = np.unique(np.stack([us, vs]), axis=1)
-    linked = pair_code(batch.adjacency.edges())
-    free = (pairs[0] != pairs[1]) & ~np.isin(pair_code(np.sort(pairs, axis=0)), linked)
-    return pairs[:, free], whole
+    space = pair_space(batch)
+    pairs = pairs[:, space.holds(pairs)]
+    linked = np.isin(space.rank(space.oriented(pairs)), space.rank(links_of(batch, space)))
+    return pairs[:, ~linked], whole
 
 
 def _best(pairs: IntArray, scores: Any) -> tuple[IntArray, Any]:

@@ -13,11 +13,11 @@ import polars as pl
 
 from psgnn.distances._propagation import Floats
 from psgnn.errors import InputError
-from psgnn.graph._graph import IntArray
+from psgnn.graph._graph import GraphBatch, IntArray
 from psgnn.graph._pair_space import links_of, pair_space
 from psgnn.graph._read import header_for, read_graph
-from psgnn.graph._sampling import pair_code
 from psgnn.kernels._scoring import walk_partners as walk_kernel
+from psgnn.positions._context import number_of_links
 from psgnn.scoring._calibration import RANKED, Calibration, calibrate, parse_missing
 from psgnn.scoring._candidates import MOST_STEPS
 from psgnn.scoring._every_node import partners_of_all
@@ -102,7 +102,7 @@ def answer(
         raise InputError(
             "ask for the best pairs (top), the partners of a node (of), or the scores of pairs (pairs)"
         )
-    count = parse_missing(missing, scorer.batch.adjacency.num_edges)
+    count = parse_missing(missing, number_of_links(scorer.batch))
     if isinstance(of, str) and of == ALL:
         options: dict[str, Any] = {"why": why, "seed": seed, "show_progress": show_progress}
         return pl.concat(answers_for_all(scorer, top=top, missing=missing, **options))
@@ -112,13 +112,14 @@ def answer(
     elif pairs is not None:
         asked = _asked(scorer, pairs, header)
         scores = scorer.score(asked, show_progress=show_progress)
-        lists = [(asked[:, :top], scores[:top])]
+        lists = [(sides_first(scorer.batch, asked[:, :top]), scores[:top])]
         known = _linked(scorer, asked[:, :top])
     else:
         # A search for many serves for few: the calibration searches for its own number.
         if (top or 1) <= RANKED:
             calibrate(scorer, count, seed=seed, show_progress=show_progress)
-        lists = [top_links(scorer, top or 1, seed=seed, show_progress=show_progress)]
+        best, scores = top_links(scorer, top or 1, seed=seed, show_progress=show_progress)
+        lists = [(sides_first(scorer.batch, best), scores)]
     calibration = calibrate(scorer, count, seed=seed, show_progress=show_progress)
     return pl.concat(_table(scorer, *found, calibration, known, why=why) for found in lists)
 
@@ -133,7 +134,7 @@ def answers_for_all(
     show_progress: bool = False,
 ) -> Iterator[pl.DataFrame]:
     """The best partners of every node as `answer` gives them, in tables of some nodes each."""
-    count = parse_missing(missing, scorer.batch.adjacency.num_edges)
+    count = parse_missing(missing, number_of_links(scorer.batch))
     calibration = calibrate(scorer, count, seed=seed)
     for block in partners_of_all(scorer, top or PARTNERS, seed=seed, show_progress=show_progress):
         yield _table(scorer, *block, calibration, np.zeros(0, bool), why=why, per_node=True)
@@ -195,6 +196,12 @@ def partners(scorer: Scorer, node: int, top: int) -> tuple[IntArray, npt.NDArray
     return pairs[:, best], scores[best]
 
 
+def sides_first(batch: GraphBatch, pairs: IntArray) -> IntArray:
+    """Pairs ``[2, P]`` with the node of side 0 first, where there are sides and no directions."""
+    sides = None if batch.kinds is None or batch.kinds.directed else batch.kinds.sides
+    return pairs if sides is None else np.where(sides[pairs[0]] == 1, pairs[::-1], pairs)
+
+
 def similar(scorer: Scorer, node: Node, top: int = PARTNERS) -> pl.DataFrame:
     """The nodes whose embeddings are nearest to that of a node: name, distance, and whether they are linked."""
     (v,) = find_nodes(scorer, [node]).tolist()
@@ -250,7 +257,7 @@ def _asked(scorer: Scorer, pairs: Any, header: bool | None) -> IntArray:
 def _linked(scorer: Scorer, pairs: IntArray) -> npt.NDArray[np.bool_]:
     """Which of some pairs ``[2, P]`` are links of the graph, with a note if any are."""
     space = pair_space(scorer.batch)
-    known = np.isin(pair_code(space.oriented(pairs)), pair_code(links_of(scorer.batch, space)))
+    known = np.isin(space.rank(space.oriented(pairs)), space.rank(links_of(scorer.batch, space)))
     if known.any():
         first = " and ".join(name_of(scorer, int(v)) for v in pairs[:, known.argmax()])
         count = "1 pair is" if known.sum() == 1 else f"{known.sum()} pairs are"

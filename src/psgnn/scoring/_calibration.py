@@ -10,8 +10,10 @@ import numpy.typing as npt
 
 from psgnn.errors import InputError
 from psgnn.graph._graph import IntArray
-from psgnn.graph._sampling import NonEdges, distinct_integers
+from psgnn.graph._pair_space import pair_space, unlinked_pairs
+from psgnn.graph._sampling import distinct_integers
 from psgnn.kernels._scoring import pool_adjacent
+from psgnn.positions._context import number_of_links
 from psgnn.scoring._scorer import Scorer, keep
 from psgnn.scoring._search import scores_of_few, searched
 
@@ -76,9 +78,8 @@ def calibrate(
     Returns:
         The calibration, or None where the graph has too few links to rehearse with.
     """
-    links = scorer.batch.adjacency.num_edges
-    sizes = scorer.batch.sizes.astype(np.float64)
-    unlinked = float((sizes * (sizes - 1) / 2).sum()) - links
+    links = number_of_links(scorer.batch)
+    unlinked = float(pair_space(scorer.batch).sizes.sum()) - links
     if unlinked < 1:
         raise InputError("all nodes are linked with one another, so no link can be missing")
     count = min(SHARE_MISSING * links, unlinked) if missing is None else missing
@@ -152,7 +153,7 @@ def _unlinked(
     if few is not None:
         return *few, np.zeros((2, 0), np.int64), few[1].size
     pairs, scores = searched(scorer, RANKED, seed=seed, show_progress=show_progress)
-    pool = NonEdges(scorer.batch.ptr, scorer.batch.adjacency.edges())
+    pool = unlinked_pairs(scorer.batch)
     total = int(pool.sizes.sum())
     some = pool.unrank(np.sort(distinct_integers(total, SAMPLED, np.random.default_rng(seed))))
     return pairs[:, :REHEARSED], scores[:REHEARSED], some, total

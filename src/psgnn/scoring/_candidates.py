@@ -89,11 +89,30 @@ def _compare(nodes: IntArray, h: Floats, columns: Partners, dot: bool) -> None:
     columns[nodes, :count] = nodes[places]
 
 
+def prominence(union: GraphBatch) -> npt.NDArray[Any]:
+    """Links of every node; where links have times, those of the newest tenth, and then all."""
+    degrees, kinds = union.adjacency.degrees, union.kinds
+    if kinds is None or kinds.times is None:
+        return degrees
+    times = kinds.times if kinds.last_times is None else kinds.last_times
+    newest = kinds.edges[:, times >= np.quantile(times, 0.9)]
+    recent = np.bincount(newest.ravel(), minlength=union.num_nodes)
+    return np.asarray(recent + degrees / (1 + degrees.max(initial=0)))
+
+
+def most_prominent(union: GraphBatch, prominence: npt.NDArray[Any], g: int, count: int) -> IntArray:
+    """The `count` most prominent nodes of a graph, or of each of its sides."""
+    nodes = np.arange(union.ptr[g], union.ptr[g + 1])
+    sides = None if union.kinds is None else union.kinds.sides
+    parts = [nodes] if sides is None else [nodes[sides[nodes] == side] for side in (0, 1)]
+    return np.concatenate([part[np.argsort(-prominence[part], kind="stable")[:count]] for part in parts])
+
+
 def prominent_pairs(union: GraphBatch, prominence: npt.NDArray[Any], count: int) -> IntArray:
-    """All pairs among the `count` most prominent nodes of each graph, ``[2, P]``."""
+    """All pairs among the `count` most prominent nodes of each graph, or of its sides, ``[2, P]``."""
     found = []
-    for first, last in zip(union.ptr[:-1], union.ptr[1:], strict=True):
-        top = first + np.argsort(-prominence[first:last], kind="stable")[:count]
+    for g in range(union.num_graphs):
+        top = most_prominent(union, prominence, g, count)
         places = np.triu_indices(top.size, 1)
         found.append(np.stack([top[places[0]], top[places[1]]]))
     return np.concatenate(found, axis=1)

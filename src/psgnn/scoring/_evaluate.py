@@ -10,10 +10,11 @@ import numpy as np
 from psgnn.errors import InputError
 from psgnn.graph._bytes import decoding
 from psgnn.graph._graph import Adjacency, GraphBatch, IntArray
+from psgnn.graph._pair_space import Unordered, links_of, pair_space, unlinked_pairs
 from psgnn.graph._read import read_pairs
-from psgnn.graph._sampling import NonEdges, distinct_integers, pair_code
+from psgnn.graph._sampling import distinct_integers
 from psgnn.paths import PathLike
-from psgnn.scoring._names import find_nodes
+from psgnn.scoring._names import askable, find_nodes
 from psgnn.scoring._scorer import Scorer
 from psgnn.scoring._search import top_links
 from psgnn.tasks._metrics import average_precision, roc_auc
@@ -47,15 +48,15 @@ def evaluate_links(
     if negatives not in NEGATIVE_KINDS:
         raise InputError(f"negatives are uniform, degree, distance or per-node, found '{negatives}'")
     batch, rng = scorer.batch, np.random.default_rng(seed)
-    edges = batch.adjacency.edges()
-    asked = np.sort(links, axis=0)
-    codes, first = np.unique(pair_code(asked), return_index=True)
-    new = ~np.isin(codes, pair_code(edges))
+    space = pair_space(batch)
+    asked = space.oriented(askable(scorer, links))
+    codes, first = np.unique(space.rank(asked), return_index=True)
+    new = ~np.isin(codes, space.rank(links_of(batch, space)))
     if not new.any():
         raise InputError(f"all {codes.size} links are in the graph already; give links that it does not have")
     asked, true = asked[:, first[new]], codes[new]
     count = asked.shape[1]
-    pool = NonEdges(batch.ptr, np.concatenate([edges, asked], axis=1))
+    pool = unlinked_pairs(batch, asked)
     total = int(pool.sizes.sum())
     if not total:
         raise InputError(
@@ -79,13 +80,15 @@ def evaluate_links(
         "negatives": negatives,
         "auc": roc_auc(labels, scores),
         "ap": average_precision(labels, scores),
-        f"precision@{count}": float(np.isin(pair_code(np.sort(best, axis=0)), true).mean()),
+        f"precision@{count}": float(np.isin(space.rank(space.oriented(best)), true).mean()),
     }
     return found | ranking.metrics(ranked)
 
 
 def _like_links(batch: GraphBatch, links: IntArray, by: str, rng: np.random.Generator) -> IntArray:
     """As many unlinked pairs as links ``[2, P]``, like them in degree or distance."""
+    if not isinstance(pair_space(batch), Unordered):
+        raise InputError(f"negatives '{by}' go with undirected graphs without sides; use uniform or per-node")
     found, nothing = [], np.zeros((2, 0), np.int64)
     for g, first in enumerate(batch.ptr[:-1].tolist()):
         own = links[:, batch.graph_of[links[0]] == g] - first

@@ -9,6 +9,8 @@ import numpy as np
 from psgnn.console import Bar
 from psgnn.distances._propagation import Floats
 from psgnn.graph._graph import IntArray
+from psgnn.graph._pair_space import links_of
+from psgnn.scoring._candidates import most_prominent, prominence
 from psgnn.scoring._scorer import Scorer, blocks_of
 from psgnn.scoring._search import PARTNERS, Search
 
@@ -22,6 +24,8 @@ def partners_of_all(
 ) -> Iterator[tuple[IntArray, Floats]]:
     """The best partners of every node, some nodes at a time: pairs ``[2, P]`` and scores, best first per node.
 
+    Partners are on the other side, where there are sides. In directed graphs they are whom a node will point to.
+
     Candidates of a node are up to 16 nodes two steps away and 16 three steps away, 32 neighbours in the embedding and
     32 hubs. In a graph of at most 500 nodes all others are. So N nodes take O(N) scores and memory.
 
@@ -34,7 +38,8 @@ def partners_of_all(
     search = Search(scorer, 1, np.random.default_rng(seed))
     search.look_around(show_progress, PARTNERS)
     batch = scorer.batch
-    hubs = [_hubs(scorer, g) for g in range(batch.num_graphs)]
+    busy = prominence(batch)
+    hubs = [most_prominent(batch, busy, g, HUBS) for g in range(batch.num_graphs)]
     done = 0
     with Bar("finding partners", batch.num_nodes, show=show_progress) as bar:
         for g, (first, last) in enumerate(zip(batch.ptr[:-1].tolist(), batch.ptr[1:].tolist(), strict=True)):
@@ -51,18 +56,16 @@ def partners_of_all(
                 bar.update(done)
 
 
-def _hubs(scorer: Scorer, g: int) -> IntArray:
-    """The nodes of highest degree of a graph."""
-    first, last = scorer.batch.ptr[g : g + 2].tolist()
-    degrees = scorer.batch.adjacency.degrees[first:last]
-    return np.asarray(first + np.argsort(-degrees, kind="stable")[:HUBS])
-
-
 def _best(search: Search, nodes: IntArray, rows: IntArray, top: int) -> tuple[IntArray, Floats]:
-    """The best of the candidates ``rows [n, c]`` (-1 is none) of each node that it is not linked to."""
+    """The best of the candidates ``rows [n, c]`` (-1 is none) of each of consecutive nodes, without linked ones."""
     us, vs = np.repeat(nodes, rows.shape[1]), rows.ravel().astype(np.int64)
-    us, vs = np.stack([us, vs])[:, (vs >= 0) & (us != vs)]
-    us, vs = search.pairs(np.unique(us * search.union.num_nodes + vs))
+    pairs = np.stack([us, vs])[:, vs >= 0]
+    if search.space.ordered:  # links that may be answered
+        answers = links_of(search.union, search.space)[::-1]
+        inside = (answers[0] >= nodes[0]) & (answers[0] <= nodes[-1])
+        pairs = np.concatenate([pairs, answers[:, inside]], axis=1)
+    pairs = pairs[:, search.space.holds(pairs)]
+    us, vs = search.pairs(np.unique(pairs[0] * search.union.num_nodes + pairs[1]))
     pairs = np.stack([us, vs])
     pairs = pairs[:, ~search.linked(pairs)]
     scores = search.scores_of(pairs)

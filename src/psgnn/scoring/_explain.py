@@ -12,7 +12,11 @@ from psgnn.distances._engine import hop_columns
 from psgnn.distances._oracle import hops_between
 from psgnn.errors import InputError
 from psgnn.graph._graph import Adjacency, IntArray
-from psgnn.graph._sampling import NonEdges, distinct_integers
+from psgnn.graph._kinds import Arcs
+from psgnn.graph._pair_space import unlinked_pairs
+from psgnn.graph._sampling import distinct_integers
+from psgnn.kernels._pairs import local_walks
+from psgnn.positions._measure import PAIR_LOOKS
 from psgnn.scoring._names import Node, askable, find_nodes, name_of
 from psgnn.scoring._scorer import Evidence, Scorer
 
@@ -49,13 +53,14 @@ def explain(scorer: Scorer, u: Node, v: Node, *, seed: int = 0) -> dict[str, Any
     askable(scorer, pair[:, None])
     adjacency, first = batch.graph(graph), int(batch.ptr[graph])
     a, b = (pair - first).tolist()
+    arcs = batch.kinds.outgoing if batch.kinds is not None and batch.kinds.directed else None
     hops = hop_columns(adjacency, np.array([a, b]))  # [N, 2]
     shared = np.intersect1d(_neighbours(adjacency, a), _neighbours(adjacency, b))
     found: dict[str, Any] = {
         "source": name_of(scorer, int(pair[0])),
         "target": name_of(scorer, int(pair[1])),
         "score": float(scorer.score(pair[:, None])[0]),
-        "linked": bool(np.isin(b, _neighbours(adjacency, a))),
+        "linked": bool(np.isin(b, _neighbours(adjacency, a))) if arcs is None else _points_to(arcs, pair),
         "hops": int(hops[b, 0]) if hops[b, 0] >= 0 else None,
         "shared_neighbours": [name_of(scorer, int(node) + first) for node in shared[:MOST_SHARED]],
         "num_shared": int(shared.size),
@@ -67,8 +72,14 @@ def explain(scorer: Scorer, u: Node, v: Node, *, seed: int = 0) -> dict[str, Any
         "base": None,
         "contributions": None,
     }
-    found |= _contributions(scorer, pair, seed)
-    return found
+    if arcs is not None:
+        found["linked_back"] = _points_to(arcs, pair[::-1])
+    return found | _contributions(scorer, pair, seed)
+
+
+def _points_to(arcs: Arcs, pair: IntArray) -> bool:
+    """Whether there is a link from the first of two nodes to the second."""
+    return bool(arcs.places(pair[:1], pair[1:])[0] >= 0)
 
 
 def main_reason(scorer: Scorer, pairs: IntArray) -> list[str]:
@@ -78,7 +89,20 @@ def main_reason(scorer: Scorer, pairs: IntArray) -> list[str]:
     shared = np.array([np.intersect1d(one, other, assume_unique=True).size for one, other in ends], np.int64)
     hops = np.zeros(shared.size)
     hops[shared == 0] = hops_between(adjacency, pairs[:, shared == 0])
-    return [reason_of(int(count), int(apart)) for count, apart in zip(shared, hops, strict=True)]
+    reasons = [reason_of(int(count), int(apart)) for count, apart in zip(shared, hops, strict=True)]
+    kinds = scorer.batch.kinds
+    if kinds is not None and kinds.directed:
+        answered = kinds.outgoing.places(pairs[1], pairs[0]) >= 0
+        return ["linked the other way" if back else why for back, why in zip(answered, reasons, strict=True)]
+    if kinds is not None and kinds.sides is not None:  # no two linked nodes share a neighbour
+        walks = np.empty((pairs.shape[1], 6))
+        local_walks(adjacency.indptr, adjacency.indices, pairs[0], pairs[1], PAIR_LOOKS, walks)
+        ways = walks[:, 4].astype(np.int64).tolist()
+        return [
+            f"{count} paths of three links" if count > 1 else why
+            for count, why in zip(ways, reasons, strict=True)
+        ]
+    return reasons
 
 
 def reason_of(shared: int, hops: int) -> str:
@@ -136,7 +160,7 @@ def _anchors(scorer: Scorer, graph: int, a: int, b: int) -> dict[str, list[dict[
 def _contributions(scorer: Scorer, pair: IntArray, seed: int) -> dict[str, Any]:
     """The Shapley value of every kind of evidence, and the mean score of the random pairs."""
     batch = scorer.batch
-    pool = NonEdges(batch.ptr, batch.adjacency.edges())
+    pool = unlinked_pairs(batch)
     total = int(pool.sizes.sum())
     if not total:
         return {}

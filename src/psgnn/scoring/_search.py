@@ -14,10 +14,10 @@ from psgnn.console import Bar, progress
 from psgnn.distances._propagation import Floats
 from psgnn.errors import InputError
 from psgnn.graph._graph import IntArray
-from psgnn.graph._sampling import NonEdges
+from psgnn.graph._pair_space import links_of, pair_space, unlinked_pairs
 from psgnn.kernels._compile import parallel_map
 from psgnn.kernels._pairs import local_walks
-from psgnn.scoring._candidates import nearest_partners, pairs_of, prominent_pairs, walk_partners
+from psgnn.scoring._candidates import nearest_partners, pairs_of, prominence, prominent_pairs, walk_partners
 from psgnn.scoring._scorer import Scorer, blocks_of, keep
 
 FEW_PAIRS = 20_000  # whose scores are kept
@@ -99,13 +99,11 @@ def searched(
 
 def scores_of_few(scorer: Scorer) -> tuple[IntArray, Floats] | None:
     """All unlinked pairs ``[2, P]`` and their scores, kept with the scorer; None where there are many."""
-    sizes = scorer.batch.sizes.astype(np.float64)
-    if float((sizes * (sizes - 1) / 2).sum()) > FEW_PAIRS:
+    if pair_space(scorer.batch).sizes.sum() > FEW_PAIRS:
         return None
 
     def score() -> tuple[IntArray, Floats]:
-        links = np.concatenate([scorer.batch.adjacency.edges(), scorer.hidden], axis=1)
-        pool = NonEdges(scorer.batch.ptr, np.unique(np.sort(links, axis=0), axis=1))
+        pool = unlinked_pairs(scorer.batch, scorer.hidden)
         pairs = pool.unrank(np.arange(int(pool.sizes.sum())))
         return pairs, scorer.score(pairs)
 
@@ -124,16 +122,16 @@ def all_pairs(ptr: IntArray, most: int = PART) -> Iterator[IntArray]:
 
 
 class Search:
-    """Pairs are codes ``u N + v`` with u < v, so that sets of them are sorted arrays."""
+    """Pairs are codes ``u N + v`` as their space writes them, so that sets of them are sorted arrays."""
 
     def __init__(self, scorer: Scorer, n: int, rng: np.random.Generator) -> None:
         self.scorer, self.n, self.rng = scorer, n, rng
         self.union = scorer.batch
         self.dot = scorer.similarity == "dot"
-        edges = np.concatenate([self.union.adjacency.edges(), scorer.hidden], axis=1)
+        self.space = pair_space(self.union)
+        edges = np.concatenate([links_of(self.union, self.space), scorer.hidden], axis=1)
         self.links = np.unique(self._codes(edges))
-        sizes = self.union.sizes.astype(np.float64)
-        self.num_pairs = int((sizes * (sizes - 1) / 2).sum())
+        self.num_pairs = int(self.space.sizes.sum())
         self.budget = max(LEAST_SCORED, SCORED_PER_LINK * n)
         few = EXACT_PAIRS if scorer.similarity is None else EXACT_EMBEDDED_PAIRS
         self.exact = self.num_pairs <= max(few, self.budget)
@@ -173,8 +171,10 @@ class Search:
         self._climb()
 
     def _candidates(self) -> IntArray:
-        degrees, count = self.union.adjacency.degrees, max(PROMINENT // self.union.num_graphs, 4)
-        found = [pairs_of(self.walks), pairs_of(self.nearest), prominent_pairs(self.union, degrees, count)]
+        busy, count = prominence(self.union), max(PROMINENT // self.union.num_graphs, 4)
+        found = [pairs_of(self.walks), pairs_of(self.nearest), prominent_pairs(self.union, busy, count)]
+        if self.space.ordered:
+            found.append(links_of(self.union, self.space)[::-1])  # links that may be answered
         if self.dot:
             found.append(prominent_pairs(self.union, np.square(self.near).sum(axis=1), count))
         return np.concatenate(found, axis=1)
@@ -348,7 +348,8 @@ class Search:
     # Codes
 
     def _codes(self, pairs: IntArray) -> IntArray:
-        return np.asarray(pairs.min(axis=0) * self.union.num_nodes + pairs.max(axis=0))
+        us, vs = self.space.oriented(pairs)
+        return np.asarray(us * self.union.num_nodes + vs)
 
     def pairs(self, codes: IntArray) -> IntArray:
         """The pairs ``[2, P]`` of codes."""
@@ -356,5 +357,7 @@ class Search:
 
     def _new(self, pairs: IntArray) -> IntArray:
         """The codes of unlinked pairs of different nodes among these, each once, in ascending order."""
-        codes = np.unique(self._codes(pairs[:, pairs[0] != pairs[1]]))
+        if self.space.ordered:
+            pairs = np.concatenate([pairs, pairs[::-1]], axis=1)
+        codes = np.unique(self._codes(pairs[:, self.space.holds(pairs)]))
         return np.setdiff1d(codes, self.links, assume_unique=True)

@@ -264,6 +264,7 @@ class Run(Questions):
             raise InputError(
                 f"the model was trained on {self.view.x.size(1)} features, the graphs have {view.x.size(1)}"
             )
+        check_kinds(self.model.config.kinds, view.union)
         names, nothing = [graph.names for graph in known], np.zeros((2, 0), np.int64)
         self.model.eval()
         choice, kept = keep_anchors(origin, view, names, new_anchors=new_anchors)
@@ -300,6 +301,16 @@ class Run(Questions):
         return "none" if self.choice is None else self.choice.described(names)
 
 
+def check_kinds(kinds: Sequence[str], union: GraphBatch) -> None:
+    """Complain about graphs that are of another kind than those that a model was trained on."""
+    found = () if union.kinds is None else union.kinds.names
+    if kinds and tuple(kinds) != found:
+        raise InputError(
+            f"the model was trained on graphs with {', '.join(kinds)}, found {', '.join(found) or 'a plain one'}; "
+            "read the graph with the same options"
+        )
+
+
 def _finite(values: torch.Tensor) -> Floats:
     """The values as an array. The weights of a damaged run are numbers, but what they give need not be."""
     if not bool(values.isfinite().all()):
@@ -334,6 +345,8 @@ def load(run_dir: str | Path) -> Run:
     try:
         choice = anchors_of_tensors(tensors)
         check_anchors(choice, config.picker, view.union)
+        if config.kinds and (view.union.kinds is None or list(view.union.kinds.names) != config.kinds):
+            raise ValueError(f"the model was trained on graphs with {', '.join(config.kinds)}")
         if config.in_channels != view.x.size(1):
             raise ValueError(f"{config.in_channels} features expected, the graph has {view.x.size(1)}")
         model = _model(config, tensors, "model.", names)

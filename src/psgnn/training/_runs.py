@@ -139,6 +139,7 @@ def read_view(folder: Path) -> tuple[TensorView, list[list[str]], IntArray, Kind
     path = folder / GRAPH
     tensors, metadata = read_tensors(path)
     hidden = tensors.get("hidden", torch.zeros(2, 0, dtype=torch.long))
+    whole = None
     try:
         union = _checked_union(*(tensors[name].numpy() for name in ("indptr", "indices", "ptr")))
         kinds, whole = (_checked_kinds(part, tensors, metadata, union) for part in ("seen", "whole"))
