@@ -1,6 +1,6 @@
 """Every command that writes, ended before each of its file operations or killed at random: its repeat is whole.
 
-`python lab/crashes.py` does the same with more kills.
+`python lab/benchmarks/crashes.py` does the same with more kills.
 """
 
 from __future__ import annotations

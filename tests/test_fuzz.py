@@ -1,4 +1,4 @@
-"""Mutated files of every format, read in processes that may crash: `python lab/fuzz.py` runs many more.
+"""Mutated files of every format, read in processes that may crash: `python lab/benchmarks/fuzz.py` runs many more.
 
 ``PSGNN_FUZZ_CASES`` says how many are read here.
 """
@@ -104,6 +104,8 @@ def test_any_table_is_read_or_refused(
         ("negative links, npy", 24, 13),
         ("negative links, npz", 24, 1614),
         ("report of a run", 0, 19),
+        ("run of a directed graph, tensors", 5, 127),
+        ("run of a directed graph, tensors", 5, 911),
         ("sets of nodes", 24, 6321),
     ],
 )

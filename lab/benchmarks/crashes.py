@@ -12,7 +12,9 @@ from psgnn_lab.crashes import main
 
 def markdown(rows: list[dict[str, Any]]) -> str:
     """The table of docs/security.md."""
-    lines = ["| command | ended before each file operation | killed at random | repeats that were not whole |"]
+    lines = [
+        "| command | ended before each file operation | killed at random | repeats that were not whole |"
+    ]
     lines.append("| :--- | ---: | ---: | ---: |")
     lines += [
         f"| `psgnn {row['command'].replace(', again', ' --force')}` | {row['operations']} | {row['kills']} | "

@@ -35,8 +35,8 @@ from psgnn_lab.fuzz_mutations import mutated
 
 MEMORY_BYTES = 3 * 2**30  # that a case may take beyond what the process has
 SECONDS = 30  # for one case, on a machine with other work
-BATCH = 5000  # cases between two records
-LONGEST_DETAIL = 3000
+BATCH = 2000  # cases between two records
+LONGEST_DETAIL = 1000
 OUTCOMES = ("read", "refused", "failed")
 
 
@@ -327,10 +327,9 @@ def fuzz(
         findings = Findings.of(json.loads(record.read_text()))
     _repeat_failures(findings, pool)
     waiting = waiting_cases(cases, findings, targets)
-    for start in range(0, len(waiting), BATCH):
-        if time.monotonic() - begun > seconds:
-            break
-        pool.run(waiting[start : start + BATCH], findings)
+    for start in range(0, max(len(waiting), 1), BATCH):
+        if time.monotonic() - begun < seconds:
+            pool.run(waiting[start : start + BATCH], findings)
         if record is not None:
             with atomic_write(record, force=True) as temporary:
                 temporary.write_text(json.dumps(findings.document(), indent=1) + "\n")

@@ -16,8 +16,19 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import polars as pl
 
-from psgnn import Graph, LinkPrediction, PairClassification, build_model, fit, load, load_dataset, pretrained
+from psgnn import (
+    Graph,
+    LinkPrediction,
+    PairClassification,
+    build_model,
+    fit,
+    load,
+    load_dataset,
+    pretrained,
+    read_graph,
+)
 from psgnn.report import make_page, summarise
 from psgnn.report._summary import read_comparison
 from psgnn.scoring._evaluate import read_negatives
@@ -47,6 +58,7 @@ MODELS: dict[str, tuple[str, dict[str, Any], str]] = {
     "learned": ("psgnn", {"preset": "learned"}, "link"),
     "paper": ("psgnn", {"preset": "paper"}, "link"),
     "pairs of a class": ("psgnn", {}, "pair"),
+    "a directed graph": ("psgnn", {}, "directed"),
 }
 
 
@@ -95,6 +107,11 @@ def _side(text: str) -> int | str:
 
 def _graphs(task: str) -> list[Graph]:
     graphs: list[Graph] = load_dataset("communities", communities=4, size=8)
+    if task == "directed":
+        source, target = graphs[0].edges
+        columns = {"source": source, "target": target, "n": 1 + source % 3, "when": source + target}
+        kinds = {"directed": True, "weight": "n", "weight_is": "strength", "time": "when"}
+        return [read_graph(pl.DataFrame(columns), **kinds)]
     return graphs if task == "pair" else graphs[:1]
 
 

@@ -175,3 +175,31 @@ file_target(
     lambda: b"# c\n0 1\n1,2\n2 4\n",
     lambda path: edge_digest(path.read_bytes()),
 )
+
+# Kinds of graphs
+
+DATES = b"source,target,when,n\n" + b"".join(
+    f'"{NAMES[u]}","{NAMES[v]}",2024-0{i + 1}-17,{i + 1}\n'.encode() for i, (u, v) in enumerate(EDGES)
+)
+ABOUT = b"name,age,town,group\n" + b"".join(
+    f'"{name}",{20 + i},{"Oslo" if i % 2 else ""},{i % 2}\n'.encode() for i, name in enumerate(NAMES)
+)
+
+
+def _two_files(folder: Path, parts: Sequence[bytes]) -> None:
+    for file, part in zip(("g.csv", "nodes.csv"), parts, strict=True):
+        (folder / file).write_bytes(part)
+
+
+def _with_nodes(folder: Path) -> object:
+    return read_graph(folder / "g.csv", nodes=folder / "nodes.csv", label="group")
+
+
+add(Target("table of nodes", lambda: [DATES, ABOUT], _two_files, _with_nodes))
+file_target("kinds: times", "g.csv", lambda: DATES, lambda path: read_graph(path, directed=True, time="when"))
+file_target(
+    "kinds: strengths between sides",
+    "g.csv",
+    lambda: DATES,
+    lambda path: read_graph(path, weight="n", weight_is="strength", sides=True),
+)

@@ -349,6 +349,9 @@ def load(run_dir: str | Path) -> Run:
             raise ValueError(f"the model was trained on graphs with {', '.join(config.kinds)}")
         if config.in_channels != view.x.size(1):
             raise ValueError(f"{config.in_channels} features expected, the graph has {view.x.size(1)}")
+        for kinds in (view.union.kinds, whole or view.union.kinds):
+            if config.kinds and (kinds is None or list(kinds.names) != config.kinds):
+                raise ValueError(f"edges with {', '.join(config.kinds)} expected, the graph has others")
         model = _model(config, tensors, "model.", names)
         refitted = any(key.startswith("evaluated.") for key in tensors)
         evaluated = _model(config, tensors, "evaluated.", names) if refitted else None
