@@ -71,6 +71,36 @@ def test_another_version_is_read_as_the_run_was(trained: Path, run: Command) -> 
     }  # fmt: skip
 
 
+@pytest.mark.parametrize(
+    "read",
+    [
+        {"query": "drop table sales"},
+        {"until": "2024"},
+        {"weight": 5},
+        {"sides": "yes"},
+        {"between": ["a"]},
+        {"encoding": [{"column": "age", "mean": 1.0, "sd": 0.0}]},
+        ["weight"],
+    ],
+)
+def test_what_a_record_says_about_reading_is_checked(trained: Path, read: Any) -> None:
+    record = json.loads((trained / "record.json").read_text())
+    (trained / "record.json").write_text(json.dumps({**record, "read": read}))
+    with pytest.raises(InputError, match=r"record.json is damaged"):
+        psgnn.load(trained)
+
+
+def test_a_run_reads_no_further_than_the_graph_that_is_given(run: Command, tmp_path: Path) -> None:
+    """A date belongs to one version of a graph, and datasets are read as they are."""
+    shop(tmp_path / "shop.csv")
+    assert run("train", "shop.csv", *HOW, "--until", "2024-09", *SHORT, "--out", "kept")[0] == 0
+    run("predict", "kept", "--graph", "shop.csv", "--for", "customer:3")
+    assert "until" not in json.loads(Path("kept/record.json").read_text())["read"]
+    code, _, err = run("predict", "kept", "--graph", "grid", "--set", "rows=4", "--top", "1")
+    assert (code, err.count("\n")) == (2, 1)
+    assert "was trained on graphs with sides, strengths, times, found a plain one" in err
+
+
 def test_nodes_of_two_sides_are_asked_about_as_such(trained: Path, run: Command) -> None:
     code, out, _ = run("predict", "kept", "--for", "customer:3", "--json")
     assert code == 0

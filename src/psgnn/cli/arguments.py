@@ -212,7 +212,11 @@ def load_run(
         result = load(source)
         if other is None:
             return result
-        return result.on(load_graphs(other, given.over(result.record.get("read"))), new_anchors=new_anchors)
+        from psgnn.datasets import is_dataset
+
+        named = is_dataset(other) and not Path(other).is_file()
+        how = given if named else given.over(result.record.get("read", {}))
+        return result.on(load_graphs(other, how), new_anchors=new_anchors)
     if other is not None:
         raise InputError(f"--graph goes with a run; {source} is a graph itself")
     from psgnn.scoring import pretrained as weights_of

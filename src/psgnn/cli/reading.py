@@ -37,9 +37,10 @@ class Given:
         typed = [names.get(name, "--" + name.replace("_", "-")) for name in self.how]
         return typed + ["--set"] * bool(self.settings)
 
-    def over(self, earlier: dict[str, Any] | None) -> Given:
+    def over(self, earlier: dict[str, Any]) -> Given:
         """The same, and where nothing was said what was said about an earlier graph."""
-        return replace(self, how={**(earlier or {}), **self.how})
+        kept = {key: value for key, value in earlier.items() if key != "sides" or "between" not in self.how}
+        return replace(self, how={**kept, **self.how})
 
 
 NOTHING = Given()

@@ -104,7 +104,7 @@ def _graph_of(edges: Edges, nodes: Nodes | None, how: ReadOptions, origin: str, 
         raise InputError(f"{origin} has no edges between different nodes; at least one is needed")
     kind = "directed" if how.directed else "undirected"
     sides: dict[str, Any] = {}
-    options = how.given()
+    options = how.kept()
     if edges.sides is not None:
         sides = {"sides": edges.sides, "side_names": edges.side_names}
         sizes = [

@@ -78,18 +78,50 @@ class ReadOptions:
         return {role: column for role, column in asked.items() if column is not None}
 
     def given(self) -> dict[str, Any]:
-        """What was said, as JSON: read again with it, a later version of the graph is read the same way."""
+        """What was said."""
         said = {field.name: getattr(self, field.name) for field in fields(self)}
         said = {key: value for key, value in said.items() if value is not None and value is not False}
         if self.sides is False:
             said["sides"] = False
-        if "nodes" in said:
-            is_path = isinstance(self.nodes, (str, os.PathLike))
-            said["nodes"] = os.fspath(self.nodes) if is_path else None
+        if isinstance(self.nodes, os.PathLike):
+            said["nodes"] = os.fspath(self.nodes)
+        return said
+
+    def kept(self) -> dict[str, Any]:
+        """What holds for a later version too, as JSON: no date, no query, and no table in memory."""
+        said = {key: value for key, value in self.given().items() if key not in ("until", "query")}
+        if not isinstance(said.get("nodes", ""), str):
+            del said["nodes"]
         return said
 
 
 DEFAULTS = ReadOptions()
+
+
+def check_kept(options: Any) -> None:
+    """Refuse what `ReadOptions.kept` does not give, with a `ValueError`."""
+    names = {field.name for field in fields(ReadOptions)} - {"until", "query"}
+    if not isinstance(options, dict) or not options.keys() <= names:
+        raise ValueError("unknown options of reading")
+    for name, value in options.items():
+        if name in ("directed", "sides", "header"):
+            sound = isinstance(value, bool)
+        elif name == "between":
+            sound = isinstance(value, list) and [type(part) for part in value] == [str, str]
+        elif name == "encoding":
+            sound = isinstance(value, list) and all(map(_is_encoding, value))
+        else:
+            sound = isinstance(value, str)
+        if not sound:
+            raise ValueError(f"the option {name} of reading is of another kind")
+
+
+def _is_encoding(part: Any) -> bool:
+    if not isinstance(part, dict) or not isinstance(part.get("column"), str):
+        return False
+    if "values" in part:
+        return isinstance(part["values"], list) and all(isinstance(value, str) for value in part["values"])
+    return all(isinstance(part.get(key), float) for key in ("mean", "sd")) and part["sd"] > 0
 
 
 def refuse_columns(origin: str, how: ReadOptions, *, attributes: bool = False) -> None:

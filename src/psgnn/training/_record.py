@@ -9,6 +9,8 @@ import json
 import math
 from typing import Any
 
+from psgnn.graph._options import check_kept
+
 MOST_BYTES = 256 * 2**20
 MOST_DEPTH = 16
 MOST_DIGITS = 19  # of an integer, so that it fits 64 bits
@@ -84,8 +86,7 @@ def check_record(record: dict[str, Any]) -> None:
             raise ValueError(f"{key} is no number")
     if not isinstance(record.get("command", ""), str | None):
         raise ValueError("command is no text")
-    if not isinstance(record.get("read", {}), dict):
-        raise ValueError("read is no table of options")
+    check_kept(record.get("read", {}))
     texts = (record.get("versions", {}), record.get("task", {}))
     if not all(isinstance(part, dict) for part in texts) or not all(
         isinstance(text, str | None) for part in texts for text in part.values()
