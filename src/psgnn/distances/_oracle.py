@@ -17,7 +17,6 @@ from psgnn.distances._engine import (
     Hops,
     compact_columns,
     expand,
-    set_columns,
 )
 from psgnn.distances._lengths import Lengths, LengthSearch, check_lengths
 from psgnn.distances._propagation import Floats, diffusion_columns, pagerank_columns
@@ -71,11 +70,6 @@ class DistanceOracle:
             return self._from_full(table)
         return self._from_columns(table)
 
-    def set_hops(self, nodes: IntArray, starts: IntArray) -> Hops:
-        """Hops to the nearest member (in the own graph) of each set of union nodes, int16 ``[N, L]``."""
-        self._check_fits(starts.size - 1)
-        return set_columns(self.union.adjacency, nodes, starts)
-
     def lengths(self, anchors: npt.ArrayLike) -> Lengths:
         """Lengths of shortest paths to the anchors, float32 ``[N, K]``; -1 = unreachable, or a padded anchor."""
         table = self.anchor_table(anchors)
@@ -93,7 +87,7 @@ class DistanceOracle:
     def nearest(
         self, nodes: IntArray, starts: IntArray, cutoff: int | None = None
     ) -> tuple[Hops, npt.NDArray[np.int32]]:
-        """`set_hops`, and the member that is nearest, int32 ``[N, L]`` (-1 = none within the cutoff)."""
+        """Hops to the nearest member of each set, int16 ``[N, L]``, and which, int32 (-1 = none within the cutoff)."""
         self._check_fits(3 * (starts.size - 1))
         shape = self.union.num_nodes, starts.size - 1
         hops, who = np.full(shape, -1, np.int16), np.full(shape, -1, np.int32)
