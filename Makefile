@@ -70,6 +70,7 @@ bench: $(STAMP)
 	$(BIN)/python lab/benchmarks/training.py --json lab/benchmarks/results/training.json > /dev/null
 	$(BIN)/python lab/benchmarks/scale.py --json lab/benchmarks/results/scale.json > /dev/null
 	$(BIN)/python lab/benchmarks/million.py --json lab/benchmarks/results/million.json > /dev/null
+	$(BIN)/python lab/benchmarks/families.py --json lab/benchmarks/results/families.json > /dev/null
 	$(BIN)/python lab/benchmarks/candidates.py --json lab/benchmarks/results/candidates.json > /dev/null
 	$(BIN)/python lab/benchmarks/audit.py --json lab/benchmarks/results/audit.json > /dev/null
 
