@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import polars as pl
 import pytest
 
 import psgnn
@@ -193,6 +194,19 @@ def test_a_directed_graph_is_asked_from_source_to_target(run: Command, tmp_path:
     partners = {pair["target"] for pair in json.loads(out)["pairs"]}
     known = {f"n{v:02}" for u, v in rows if u == 5}
     assert partners == {f"n{v:02}" for v in range(40) if v != 5} - known
+
+
+def test_passwords_are_shown_nowhere(run: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    frame = pl.read_csv(shop(tmp_path / "shop.csv"))
+    monkeypatch.setattr(pl, "read_database_uri", lambda *_, **__: frame)
+    address = "postgresql://ann:secret@host/shop"
+    asked = (address, "--query", "select 1", "--sides")
+    for arguments in (("anchors", *asked, "--json"), ("train", *asked, *SHORT, "--out", "kept", "--json")):
+        code, out, err = run(*arguments)
+        assert code == 0, err
+        assert "postgresql://host/shop" in out
+        assert "secret" not in out + err
+    assert "secret" not in Path("kept/record.json").read_text()
 
 
 def write(name: str, text: str) -> str:

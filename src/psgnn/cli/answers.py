@@ -19,7 +19,7 @@ from psgnn.cli.arguments import (
     Strict,
     load_run,
 )
-from psgnn.cli.reading import NOTHING, Given, reads_graph
+from psgnn.cli.reading import NOTHING, Given, reads_graph, titled
 from psgnn.console import say
 
 MOST_LISTED = 8
@@ -172,9 +172,9 @@ def evaluate_command(
     else:
         found = evaluate_against(scorer, pairs, read_negatives(negative_links, scorer, pairs.shape[1]))
     if as_json:
-        print_json({"run": " ".join(run), "file": str(links), **found})
+        print_json({"run": titled(run), "file": str(links), **found})
         return
     rows = [
         [name, f"{value:.4f}" if isinstance(value, float) else str(value)] for name, value in found.items()
     ]
-    print_table(f"{' '.join(run)}: how well the links in {links} are found", ["measure", "value"], rows)
+    print_table(f"{titled(run)}: how well the links in {links} are found", ["measure", "value"], rows)

@@ -20,7 +20,7 @@ from psgnn.cli.arguments import (
     Strict,
     load_run,
 )
-from psgnn.cli.reading import NOTHING, Given, reads_graph
+from psgnn.cli.reading import NOTHING, Given, reads_graph, titled
 from psgnn.console import say
 
 
@@ -76,7 +76,7 @@ def embed_command(
     changes = getattr(result, "changes", None)
     if as_json:
         sizes = {"graphs": len(result.node_names), "nodes": nodes, "dimensions": dimensions}
-        about = {"run": " ".join(run), "graph": graph, "out": str(out), **sizes}
+        about = {"run": titled(run), "graph": graph, "out": str(out), **sizes}
         print_json(about if graph is None else {**about, "changes": changes and changes.to_dict()})
         return
     flush_notes()

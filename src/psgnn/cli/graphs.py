@@ -21,7 +21,7 @@ from psgnn.cli.arguments import (
     load_graphs,
     parse_anchors,
 )
-from psgnn.cli.reading import NOTHING, Given, reads_graph
+from psgnn.cli.reading import NOTHING, Given, reads_graph, titled
 from psgnn.console import say
 
 FIGURE_SUFFIXES = (".png", ".svg", ".pdf")
@@ -100,9 +100,9 @@ def anchors_command(
         with atomic_write(plot, force=force) as temporary:
             plot_anchors(graphs[0], chosen.of_graph(0), seed=seed).savefig(temporary)
     if as_json:
-        print_json(chosen.document(" ".join(graph)))
+        print_json(chosen.document(titled(graph)))
         return
-    print_table(f"Anchors of {' '.join(graph)} (within {hops} hops)", COLUMNS, chosen.rows())
+    print_table(f"Anchors of {titled(graph)} (within {hops} hops)", COLUMNS, chosen.rows())
     for path, what in ((out, "anchors are"), (plot, "picture is")):
         if path is not None:
             say(f"the {what} in {path}")

@@ -21,7 +21,7 @@ from psgnn.cli.arguments import (
     Strict,
     load_run,
 )
-from psgnn.cli.reading import NOTHING, Given, reads_graph
+from psgnn.cli.reading import NOTHING, Given, reads_graph, titled
 from psgnn.console import say
 from psgnn.errors import InputError
 
@@ -134,7 +134,7 @@ def predict_command(
         else:
             yield answer(result, of=nodes or None, pairs=pairs, header=given.header, **asked)
 
-    about: dict[str, Any] = {"run": " ".join(run), "graph": graph}
+    about: dict[str, Any] = {"run": titled(run), "graph": graph}
     if "pretrained" in result.record:
         about |= {key: result.record[key] for key in ("pretrained", "strict")}
     if out is not None:
@@ -152,7 +152,7 @@ def predict_command(
     best = "best missing links" if result.task == "link" else "best pairs that are not linked"
     whose = "every node" if everyone else ", ".join(nodes)
     what = str(pairs) if pairs is not None else f"best partners of {whose}" if nodes else best
-    _show(f"{' '.join(run)}: {what}", found, link=result.task == "link", several=everyone or len(nodes) > 1)
+    _show(f"{titled(run)}: {what}", found, link=result.task == "link", several=everyone or len(nodes) > 1)
 
 
 def _show(title: str, found: polars.DataFrame, *, link: bool, several: bool) -> None:

@@ -12,6 +12,7 @@ from typing import Annotated, Any
 import typer
 
 from psgnn.errors import InputError
+from psgnn.paths import without_secrets
 
 
 @dataclass(frozen=True)
@@ -79,6 +80,11 @@ def _given(settings: list[str] | None, root: Path | None, between: str | None, *
         if value is not None and (value or name in ("sides", "header"))
     }
     return Given(said, settings, root)
+
+
+def titled(sources: list[str]) -> str:
+    """The graphs for titles and documents, with no user and password in addresses."""
+    return without_secrets(" ".join(sources))
 
 
 def two_types(text: str) -> tuple[str, str]:

@@ -37,7 +37,7 @@ from psgnn.cli.arguments import (
     task_options,
 )
 from psgnn.cli.failures import fail
-from psgnn.cli.reading import NOTHING, Given, reads_graph
+from psgnn.cli.reading import NOTHING, Given, reads_graph, titled
 from psgnn.console import say
 from psgnn.errors import InputError, unknown_name
 from psgnn.paths import without_secrets
@@ -142,7 +142,7 @@ def train_command(
     graphs = load_graphs(graph, given, labels)
     if anchor_file is not None:
         chosen["anchors"] = read_anchors(anchor_file, graphs)
-    title = " ".join(map(without_secrets, graph))
+    title = titled(graph)
     own = {"val_links": val_links, "test_links": test_links, "val_nonlinks": val_nonlinks}
     own["test_nonlinks"] = test_nonlinks
     split = make_task(graphs, task, seed, **task_options(task, graphs, given, negatives, folds, own))
@@ -259,7 +259,7 @@ def compare_command(
         log.info("the link task does not use --labels; --task pair compares by them")
     own = {"val_links": val_links, "test_links": test_links, "val_nonlinks": val_nonlinks}
     own["test_nonlinks"] = test_nonlinks
-    title = " ".join(map(without_secrets, graph))
+    title = titled(graph)
     try:
         rows = compare(
             graphs,
