@@ -111,7 +111,7 @@ def test_negatives_that_do_not_fit_get_one_line(run: Command, tmp_path: Path, vi
     (tmp_path / "few.csv").write_text("source,target\nDina,Leo\n")
     for name, message in (
         ("flat.npy", "expected integers [P, M, 2], found int64 [4, 2]"),
-        ("text.npy", "is no array of NumPy"),
+        ("text.npy", "cannot be read as an array of NumPy: it is damaged, or holds Python objects"),
         ("few.csv", "1 negatives cannot be shared out to 73 links evenly"),
         ("nowhere.npy", "does not exist"),
     ):

@@ -114,17 +114,17 @@ def train_command(
 
     if out is not None:
         check_out(out, force=force)
+    for what, value, names in (("model", model, MODELS), ("preset", preset, PRESETS), ("task", task, TASKS)):
+        if value not in names:
+            raise unknown_name(what, value, names)
+    if refit and task != "link":
+        raise InputError("--refit trains on held-out links, and the pair task holds out none; leave it out")
     for source in graph:
         check_source(source)
     if anchor_file is not None:
         check_file(anchor_file.expanduser())
         if anchors is not None:
             raise InputError("pass either --anchors or --anchor-file")
-    for what, value, names in (("model", model, MODELS), ("preset", preset, PRESETS), ("task", task, TASKS)):
-        if value not in names:
-            raise unknown_name(what, value, names)
-    if refit and task != "link":
-        raise InputError("--refit trains on held-out links, and the pair task holds out none; leave it out")
     from psgnn.models._models import build_model
     from psgnn.models._team import LostWorkerError, place
     from psgnn.training._compare import make_task

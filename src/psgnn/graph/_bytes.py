@@ -47,6 +47,8 @@ def decoding(path: Path, kind: str) -> Iterator[None]:
         reason = (
             getattr(error, "strerror", None) or " ".join(str(error).split())[:160] or type(error).__name__
         )
+        if "pickle" in reason:  # NumPy's advice is to trust the file
+            reason = "it is damaged, or holds Python objects, which are not read"
         raise InputError(f"{path} cannot be read as {kind}: {reason}") from error
 
 

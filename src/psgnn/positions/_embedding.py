@@ -197,4 +197,6 @@ def _read(graph: GraphLike) -> Graph:
         if found.num_edges == 0:
             raise InputError("the array has no edges between different nodes; at least one is needed")
         return found
+    if isinstance(graph, list | tuple):
+        raise InputError(f"cannot read a graph from {type(graph).__name__}; positions are those of one graph")
     return read_graph(graph)

@@ -9,8 +9,6 @@ import json
 import math
 from typing import Any
 
-from psgnn.graph._options import check_kept
-
 MOST_BYTES = 256 * 2**20
 MOST_DEPTH = 16
 MOST_DIGITS = 19  # of an integer, so that it fits 64 bits
@@ -86,6 +84,8 @@ def check_record(record: dict[str, Any]) -> None:
             raise ValueError(f"{key} is no number")
     if not isinstance(record.get("command", ""), str | None):
         raise ValueError("command is no text")
+    from psgnn.graph._options import check_kept  # loads NumPy, and a wrong folder is refused before that
+
     check_kept(record.get("read", {}))
     texts = (record.get("versions", {}), record.get("task", {}))
     if not all(isinstance(part, dict) for part in texts) or not all(
