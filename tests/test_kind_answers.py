@@ -198,6 +198,14 @@ def test_the_order_of_a_pair_counts_in_directed_graphs() -> None:
     assert {"linked", "linked_back"} <= found.keys()
 
 
+def test_two_sides_are_no_direction() -> None:
+    scorer = scorer_of("sides")
+    pair = scorer.predict(top=1).row(0)[:2]
+    groups = explain(scorer, *pair)["contributions"].keys()
+    assert "sides" in groups
+    assert "direction" not in groups
+
+
 def test_a_file_free_door() -> None:
     frame = predict(two_sided(5), of=["person 1"], top=3)
     assert frame.height == 3

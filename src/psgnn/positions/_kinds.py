@@ -81,9 +81,10 @@ def kind_columns(kinds: tuple[str, ...], *, roles: bool) -> list[Column]:
         return []
     ordered = is_ordered(kinds)
     ends = _ends(kinds)
+    ways = "direction" if "directed" in kinds else "sides"
     found = []
     for lens in lens_names(kinds):
-        group = {"strength": "strength", "nearness": "length", "recent links": "times"}.get(lens, "direction")
+        group = {"strength": "strength", "nearness": "length", "recent links": "times"}.get(lens, ways)
         found += [Column(group, f"{lens}: {end}") for end in ends]
         found += [
             Column(group, f"{lens}, {route}: {way}") for route in routes_of(kinds, lens) for way in _WAYS
@@ -101,7 +102,7 @@ def kind_columns(kinds: tuple[str, ...], *, roles: bool) -> list[Column]:
     if "lengths" in kinds:
         found += [Column("length", f"length: {what}") for what in _PROFILE]
     if ordered:
-        return found + [Column("direction", f"{role}: second less first") for role in ROLES * roles]
+        return found + [Column(ways, f"{role}: second less first") for role in ROLES * roles]
     return [Column(c.group, f"{c.name}, {what}") for what in ("mean", "difference") for c in found]
 
 
