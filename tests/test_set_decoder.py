@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 import weakref
 from dataclasses import replace
 from pathlib import Path
@@ -11,6 +12,7 @@ import networkx as nx
 import numpy as np
 import pytest
 import torch
+from scipy.sparse import issparse
 from sklearn.metrics import roc_auc_score
 
 import psgnn
@@ -19,16 +21,17 @@ import psgnn.models._decoders as decoders
 import psgnn.positions._measure as positions_module
 import psgnn.training._batches as batches
 import psgnn.training._fit as training
-from conftest import data_of
+from conftest import adjacency_of, data_of
 from psgnn.graph._graph import GraphBatch
 from psgnn.models import AnchorSet, TensorView, build_model, view_of
 from psgnn.models._anchor_sets import channels_of
-from psgnn.models._channels import ChannelEncoder
+from psgnn.models._channels import ChannelEncoder, TraitEncoder
 from psgnn.models._decoders import SetDecoder
 from psgnn.models._presets import ABLATIONS
-from psgnn.positions._measure import Parts
+from psgnn.positions._measure import Parts, Positions, positions_of
 from psgnn.tasks import LabelledPairs, LinkPrediction, PairClassification
 from psgnn.training import Run, fit
+from psgnn.training._steps import one_thread
 
 RANDOM = nx.gnp_random_graph(18, 0.25, seed=3)
 BROKEN = nx.disjoint_union(nx.connected_caveman_graph(3, 4), nx.empty_graph(1))
@@ -247,6 +250,83 @@ def test_features_count_unless_they_are_switched_off(decoder: str, used: bool) -
     before, after = result.on(task.graphs), result.on(changed)
     assert np.array_equal(before.score(pairs), after.score(pairs)) is not used
     assert np.array_equal(before.embed(), after.embed()) is not used
+
+
+def words(num_nodes: int, columns: int, *, each: int = 3) -> np.ndarray[Any, np.dtype[np.float32]]:
+    """A few words per node."""
+    x = np.zeros((num_nodes, columns), np.float32)
+    x[np.arange(num_nodes)[:, None], np.random.default_rng(0).integers(0, columns, (num_nodes, each))] = 1
+    return x
+
+
+def wide_view(columns: int = 3000) -> TensorView:
+    graph = nx.disjoint_union(nx.random_regular_graph(3, 400, seed=0), nx.empty_graph(2))
+    return view_of([psgnn.Graph(adjacency_of(graph), x=words(402, columns))])
+
+
+def described(view: TensorView, parts: Parts) -> tuple[Positions, TraitEncoder]:
+    """What is known of the nodes, and an encoder of it."""
+    positions = positions_of(view, np.array([[0]]), parts)
+    torch.manual_seed(0)
+    encoder = TraitEncoder(parts, view.x.size(1), 32, dropout=0.0)
+    encoder.calibrate(positions)
+    return positions, encoder
+
+
+def test_words_are_kept_sparse_and_mean_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    view = wide_view()
+    sparse, encoder = described(view, Parts())
+    nodes = (
+        torch.arange(402).flip(0)[:, None].expand(-1, 2).reshape(-1)
+    )  # some twice, those without links too
+    encoded = encoder(sparse, nodes)
+    encoded.square().sum().backward()
+    slopes = [weight.grad.clone() for weight in encoder.parameters() if weight.grad is not None]
+    assert issparse(sparse.traits)
+    assert sparse.traits.nnz < sparse.traits.shape[0] * sparse.traits.shape[1] / 50
+
+    monkeypatch.setattr(positions_module, "SPARSE", 0)
+    view.forget()
+    dense, encoder = described(view, Parts())
+    assert isinstance(dense.traits, np.ndarray)
+    np.testing.assert_allclose(sparse.traits_of(slice(None)), dense.traits, rtol=1e-5, atol=1e-6)
+    expected = encoder(dense, nodes)
+    expected.square().sum().backward()
+    torch.testing.assert_close(encoded, expected, rtol=1e-4, atol=1e-4)
+    for slope, weight in zip(slopes, encoder.parameters(), strict=True):
+        torch.testing.assert_close(slope, weight.grad, rtol=1e-3, atol=1e-3 * float(slope.abs().max()))
+
+
+def test_what_words_add_to_a_step_is_less_than_half_of_what_dense_rows_would(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    view = wide_view()
+    nodes = torch.arange(256)
+
+    def seconds() -> float:
+        positions, encoder = described(view, Parts())
+        taken = []
+        for _ in range(5):
+            start = time.thread_time()
+            encoder(positions, nodes).sum().backward()
+            taken.append(time.thread_time() - start)
+        return min(taken)
+
+    with one_thread():
+        sparse = seconds()
+        monkeypatch.setattr(positions_module, "SPARSE", 0)
+        view.forget()
+        assert sparse < seconds() / 2
+
+
+def test_training_on_words_gives_what_dense_rows_give(monkeypatch: pytest.MonkeyPatch) -> None:
+    task = PairClassification(replace(small_communities(), x=words(32, 2000)))
+    sparse = train(task, epochs=4)
+    monkeypatch.setattr(positions_module, "SPARSE", 0)
+    dense = train(task, epochs=4)
+    pairs = all_pairs(32)
+    np.testing.assert_allclose(sparse.score(pairs), dense.score(pairs), rtol=1e-3, atol=1e-3)
+    np.testing.assert_allclose(sparse.embed(), dense.embed(), rtol=1e-3, atol=1e-3)
 
 
 # --- ablations

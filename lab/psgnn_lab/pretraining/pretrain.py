@@ -153,7 +153,7 @@ class _Pretraining:
         encoder = self.model.encoder
         assert isinstance(encoder, ChannelEncoder)
         assert encoder.traits is not None
-        traits = [torch.from_numpy(self.model.positions(*each).traits) for each in views]
+        traits = [torch.from_numpy(self.model.positions(*each).traits_of(slice(None))) for each in views]
         encoder.traits.standardise_by(torch.cat(traits))
 
     def _step(self, step: int) -> float:

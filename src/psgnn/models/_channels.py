@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any
+
 import numpy as np
 import torch
 from torch import nn
@@ -12,6 +14,23 @@ from psgnn.models._view import TensorView
 from psgnn.positions._frame import aligned_rows
 from psgnn.positions._measure import FARTHEST_FROM_MEAN, HEATS, Parts, Positions
 from psgnn.positions._roles import ROLES
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
+
+
+class _SparseProduct(torch.autograd.Function):
+    """Sparse rows ``[P, F]`` times the transpose of a weight ``[R, F]``."""
+
+    @staticmethod
+    def forward(ctx: Any, weight: torch.Tensor, rows: csr_array) -> torch.Tensor:
+        ctx.rows = rows
+        return torch.from_numpy(rows @ weight.detach().cpu().numpy().T).to(weight.device)
+
+    @staticmethod
+    @torch.autograd.function.once_differentiable
+    def backward(ctx: Any, grad: torch.Tensor) -> Any:
+        return torch.from_numpy(ctx.rows.T @ grad.cpu().numpy()).T.to(grad.device), None
 
 
 class TraitEncoder(nn.Module):
@@ -38,7 +57,7 @@ class TraitEncoder(nn.Module):
 
     def calibrate(self, positions: Positions) -> None:
         """Standardise by the traits of these nodes."""
-        self.standardise_by(torch.from_numpy(positions.traits))
+        self.standardise_by(torch.from_numpy(positions.traits_of(slice(None))))
 
     def standardise_by(self, traits: torch.Tensor) -> None:
         """Standardise by traits ``[N, F]``."""
@@ -47,13 +66,29 @@ class TraitEncoder(nn.Module):
 
     def forward(self, positions: Positions, nodes: torch.Tensor) -> torch.Tensor:
         """Encodings of some nodes, ``[P, R]``."""
-        return self.encode(torch.from_numpy(positions.traits)[nodes.cpu()].to(nodes.device))
+        traits = positions.traits
+        if isinstance(traits, np.ndarray):
+            return self.encode(torch.from_numpy(traits)[nodes.cpu()].to(nodes.device))
+        # The first map of a row of zeros, and what the entries of each node add to it.
+        rows = traits[nodes.cpu().numpy()]
+        columns, values = (torch.from_numpy(part).to(nodes.device) for part in (rows.indices, rows.data))
+        zero = self._standardised(torch.zeros_like(self.mean))
+        rows.data = (self._standardised(values, columns) - zero[columns]).cpu().numpy()
+        first = self.mlp[0]
+        encoded: torch.Tensor = self.mlp[1:](first(zero) + _SparseProduct.apply(first.weight, rows))  # type: ignore[no-untyped-call]
+        return encoded
 
     def encode(self, rows: torch.Tensor) -> torch.Tensor:
         """Encodings of traits ``[P, F]``, ``[P, R]``."""
-        traits = (rows - self.mean) / self.deviation
-        encoded: torch.Tensor = self.mlp(traits.clamp(-FARTHEST_FROM_MEAN, FARTHEST_FROM_MEAN))
+        encoded: torch.Tensor = self.mlp(self._standardised(rows))
         return encoded
+
+    def _standardised(
+        self, values: torch.Tensor, columns: torch.Tensor | slice = slice(None)
+    ) -> torch.Tensor:
+        """Values of these columns in deviations from the mean, cut off far out."""
+        values = (values - self.mean[columns]) / self.deviation[columns]
+        return values.clamp(-FARTHEST_FROM_MEAN, FARTHEST_FROM_MEAN)
 
 
 NUMBERS_AN_ANCHOR = 8

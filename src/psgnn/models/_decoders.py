@@ -156,7 +156,7 @@ class SetDecoder(PairDecoder):
         pairs = positions.oriented(pairs) if self.ordered else pairs
         parts, us, vs = positions.parts, *pairs
         channels = np.stack([positions.channels[us], positions.channels[vs]], axis=1)  # [P, 2, K, C]
-        traits = np.stack([positions.traits[us], positions.traits[vs]], axis=1)  # [P, 2, F]
+        traits = np.stack([positions.traits_of(us), positions.traits_of(vs)], axis=1)  # [P, 2, F]
         shape, width = channels.shape[1:], traits.shape[2] // 3
         of_channel = ["hops"] * (2 * parts.hops)
         of_channel += ["walks"] * (shape[2] - len(of_channel))

@@ -5,19 +5,22 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
 from psgnn.distances._oracle import DistanceOracle
 from psgnn.distances._propagation import Floats, spread, walk_columns
-from psgnn.graph._graph import GraphBatch, IntArray
+from psgnn.graph._graph import Adjacency, GraphBatch, IntArray
 from psgnn.memory import empty_columns, keep_columns
 from psgnn.positions._kinds import KindMeasures
 from psgnn.positions._roles import roles_of
 from psgnn.positions._spectral import anchor_basis
 from psgnn.positions._view import View
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
 
 RESTARTS = (0.15, 0.5)
 DIFFUSION_STEPS = (2, 4)
@@ -26,6 +29,9 @@ FARTHEST_FROM_MEAN = 6.0  # standard deviations, beyond which networks see a mea
 FLOOR = 1e-6  # the smallest probability that is told apart from none
 LEAST_DEVIATION = 1e-4  # of a channel that does not vary
 BLOCK = 2**19  # bytes of channels
+SPARSE = (
+    1 / 4
+)  # share of entries other than zero, below which sparse rows of traits cost less than dense ones
 PAIR_LOOKS = (
     20_000  # edges that the walks between two nodes pass, and twice those that the search for hops looks at
 )
@@ -92,8 +98,11 @@ class Positions:
         return pairs if not self.parts.kinds else np.stack(self.kind_measures.oriented(*pairs))
 
     @cached_property
-    def traits(self) -> Floats:
-        """Roles and node features, and their means over the neighbours one and two steps away, ``[N, 3 (10 + F)]``."""
+    def traits(self) -> Floats | csr_array:
+        """Roles and node features, and their means over the neighbours one and two steps away, ``[N, 3 (10 + F)]``.
+
+        Where features are wide and mostly zero, such as words, a sparse matrix.
+        """
         known = [self.roles]
         if self.parts.features and self.view.has_features:
             known.append(self.view.features)
@@ -101,10 +110,35 @@ class Positions:
         adjacency = self.view.union.adjacency
         one = np.ones(x.shape[0], np.float32)
         share = (1 / np.maximum(adjacency.degrees, 1)).astype(np.float32)
+        if len(known) > 1 and _stays_sparse(adjacency, x):
+            from scipy.sparse import csr_array, diags_array, hstack
+
+            square = x.shape[0], x.shape[0]
+            weights = np.repeat(share, adjacency.degrees)
+            mean = csr_array((weights, adjacency.indices, adjacency.indptr), shape=square)
+            alone = diags_array((adjacency.degrees == 0).astype(np.float32))  # such a node is its own mean
+            mean = csr_array(mean + alone)
+            rows = csr_array(x)
+            around = mean @ rows
+            return csr_array(hstack([rows, around, mean @ around], format="csr"))
         columns = [x, spread(adjacency, x, one, share)]
         columns.append(spread(adjacency, columns[-1], one, share))
         traits = empty_columns((x.shape[0], 3 * x.shape[1]), np.float32)
         return np.concatenate(columns, axis=1, out=traits)
+
+    def traits_of(self, nodes: IntArray | slice) -> Floats:
+        """Rows of the traits, dense."""
+        rows = self.traits[nodes]
+        return rows if isinstance(rows, np.ndarray) else rows.toarray()
+
+
+def _stays_sparse(adjacency: Adjacency, x: Floats) -> bool:
+    """Whether few entries of x and of its means over two steps differ from zero, by a bound on the work, too."""
+    entries = [np.count_nonzero(x, axis=1, keepdims=True).astype(np.float32)]
+    one = np.ones(x.shape[0], np.float32)
+    for _ in range(2):
+        entries.append(np.minimum(spread(adjacency, entries[-1], one, one), np.float32(x.shape[1])))
+    return bool(sum(float(part.sum()) for part in entries) < SPARSE * 3 * x.size)
 
 
 def positions_of(view: View, nodes: IntArray, parts: Parts) -> Positions:

@@ -57,7 +57,7 @@ class Network:
         """Coordinates ``[n, d]`` of nodes: some numbers per anchor, the place in the spectral basis, the role."""
         t, graph = self.tensors, positions.view.union.graph_of[nodes]
         traits = _standardised(
-            positions.traits[nodes], t["encoder.traits.mean"], t["encoder.traits.deviation"]
+            positions.traits_of(nodes), t["encoder.traits.mean"], t["encoder.traits.deviation"]
         )
         traits = _relu(_mlp(t, "encoder.traits.mlp", (0, 3), traits))
         z = _linear(t, "encoder.channel_part", positions.channels[nodes])  # [n, K, R]
