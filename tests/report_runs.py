@@ -7,10 +7,12 @@ from typing import Any
 
 import networkx as nx
 import numpy as np
+import polars as pl
 
 import psgnn
 from conftest import adjacency_of
 from psgnn.graph import Adjacency, Graph
+from psgnn.graph._kinds import merged_graph
 from psgnn.report._drawing import Limits, Step, draw_graph
 
 HOSTILE_NAMES = [
@@ -33,6 +35,28 @@ def hostile_graph() -> Graph:
     edges = adjacency_of(nx.connected_caveman_graph(6, 8)).edges()
     names = [*HOSTILE_NAMES, *(f"node {v}" for v in range(len(HOSTILE_NAMES), 48))]
     return Graph.from_edges(edges, names=names, y=np.arange(48) // 8)
+
+
+def follows() -> Graph:
+    """Forty fans who follow stars of their own colour, and some stars who follow back."""
+    rng = np.random.default_rng(0)
+    fans, stars = rng.integers(0, 40, 500), rng.integers(0, 12, 500)
+    ends = np.stack([fans, stars])[:, (fans % 3 == stars % 3) & (fans != stars)]
+    ends = np.concatenate([ends, ends[::-1, ::5]], axis=1)
+    table = {"source": [f"p{v}" for v in ends[0]], "target": [f"p{v}" for v in ends[1]]}
+    return psgnn.read_graph(pl.DataFrame(table), directed=True)
+
+
+def watched() -> Graph:
+    """Thirty people of two tastes and twenty films, which have the smaller ids."""
+    rng = np.random.default_rng(0)
+    people, films = rng.integers(0, 30, 400), rng.integers(0, 20, 400)
+    ends = np.stack([people + 20, films])[:, (people % 2 == films % 2) | (rng.random(400) < 0.1)]
+    names = [f"film {v}" for v in range(20)] + [f"person {v}" for v in range(30)]
+    sides = np.repeat(np.array([1, 0], np.int8), [20, 30])
+    return merged_graph(
+        ends, 50, directed=False, sides=sides, side_names=("person", "film"), node_names=names
+    )
 
 
 def train(

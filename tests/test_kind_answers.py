@@ -195,7 +195,12 @@ def test_the_order_of_a_pair_counts_in_directed_graphs() -> None:
     found = explain(scorer, "n250", "n1")
     assert np.isclose(found["base"] + sum(found["contributions"].values()), found["score"], atol=1e-3)
     assert found["contributions"]["direction"] > 0
-    assert {"linked", "linked_back"} <= found.keys()
+    graph = GRAPHS["directed"]
+    arcs = {(graph.names[u], graph.names[v]) for u, v in graph.edges.T.tolist()}
+    assert (found["linked"], found["linked_back"]) == (("n250", "n1") in arcs, ("n1", "n250") in arcs)
+    for path, ways in zip(found["paths"], found["path_directions"], strict=True):
+        links = zip(path[:-1], ways, path[1:], strict=True)
+        assert all(("<" in way, ">" in way) == ((v, u) in arcs, (u, v) in arcs) for u, way, v in links)
 
 
 def test_two_sides_are_no_direction() -> None:

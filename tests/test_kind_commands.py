@@ -118,6 +118,21 @@ def test_nodes_of_two_sides_are_asked_about_as_such(trained: Path, run: Command)
     assert (code, "did you mean 'customer:3'?" in err) == (2, True)
 
 
+def test_explain_says_which_way_links_go(run: Command) -> None:
+    """A way around, in which every third link goes against the others."""
+    ends = [(v, v + 1) if v % 3 else (v + 1, v) for v in range(19)]
+    write("way.csv", "source,target\n" + "".join(f"n{u},n{v}\n" for u, v in ends))
+    code, out, err = run("explain", "way.csv", "n1", "n5", "--directed")
+    assert code == 0
+    assert "n1 -> n5: score" in out + err
+    assert "path: n1 -> n2 -> n3 <- n4 -> n5\n" in out + err
+    code, out, err = run("explain", "way.csv", "n1", "n0", "--directed")
+    assert "n1 -> n0: score" in out + err
+    assert "they are linked\n" in out + err
+    code, out, err = run("explain", "way.csv", "n0", "n1", "--directed")
+    assert "linked the other way\n" in out + err
+
+
 @pytest.mark.parametrize(
     "damage",
     [

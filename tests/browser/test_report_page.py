@@ -20,7 +20,7 @@ import pytest
 import psgnn
 from psgnn.report import summarise, write_page
 from psgnn.report._names import shown_name
-from report_runs import HOSTILE_NAMES, hostile_graph, large_summary, train
+from report_runs import HOSTILE_NAMES, follows, hostile_graph, large_summary, train, watched
 
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 # As root there is no sandbox; the others keep Chromium from calling home and let it draw WebGL without a graphics card.
@@ -533,3 +533,132 @@ def test_a_run_of_the_pair_task_has_no_probabilities(show: Open, tmp_path: Path)
     assert "predicts shared classes, not links" in text(page, "#expected-caption")
     assert not page.is_visible("#expected-plot")
     assert "probability" not in text(page, "#predictions-table thead")
+
+
+# Graphs with directions, and with two sides
+
+
+def cells(page: Any, table: str) -> list[list[str]]:
+    """The texts of the rows of a table."""
+    rows = "[...document.getElementById(id).tBodies[0].rows]"
+    script = f"(id) => {rows}.map((row) => [...row.cells].map((cell) => cell.textContent))"
+    return list(page.evaluate(script, table))
+
+
+def open_node(page: Any, name: str) -> None:
+    page.fill("#find", name)
+    page.press("#find", "Enter")
+    wait_until(page, "(name) => document.getElementById('node-name').textContent === name", name)
+
+
+def card(page: Any, name: str) -> str:
+    term = "[...document.querySelectorAll('#cards dt')].find((each) => each.textContent === name)"
+    return str(page.evaluate(f"(name) => {term}.nextSibling.textContent", name))
+
+
+def test_a_directed_report_says_which_way_every_link_goes(show: Open, tmp_path: Path) -> None:
+    graph = follows()
+    run = psgnn.load(train(graph, tmp_path / "run"))
+    summary = summarise([tmp_path / "run"], top=30)
+    write_page(summary, tmp_path / "page.html")
+    page = show(tmp_path / "page.html")
+    drawn, names = summary["runs"][0]["drawn"][0], np.array(graph.names)
+    arcs = set(zip(*names[graph.edges].tolist(), strict=True))
+    hidden = set(zip(*names[run.hidden].tolist(), strict=True))
+    shown = {(drawn["names"][u], drawn["names"][v]) for u, v in drawn["links"].T.tolist()}
+    assert shown == arcs - hidden
+    assert len(arcs) > graph.adjacency.num_edges
+    assert card(page, "read as") == "directed"
+    assert card(page, "visible links") == str(len(shown))
+    assert card(page, "test MRR per node") == f"{run.test['mrr_per_node']:.4f}"
+
+    # An arrow ends every line at its target, and is drawn.
+    trace = page.evaluate(
+        "(({x, y, mode, marker}) => ({x, y, mode, angle: marker.angleref, size: marker.size}))"
+        "(document.getElementById('graph-plot').data[0])"
+    )
+    assert (trace["mode"], trace["angle"]) == ("lines+markers", "previous")
+    np.testing.assert_allclose(trace["x"][1::3], drawn["x"][drawn["links"][1]], atol=1e-6)
+    np.testing.assert_allclose(trace["y"][0::3], drawn["y"][drawn["links"][0]], atol=1e-6)
+    assert all(size > 0 for size in trace["size"][1::3])
+    assert not any(trace["size"][0::3])
+    assert page.locator("#graph-plot .scatterlayer .trace").first.locator("path.point").count() >= len(shown)
+    assert "Arrows go from source to target" in text(page, "#graph-caption")
+
+    # Whom a node will link to, who will link to it, and whom it is linked with.
+    node = summary["runs"][0]["predictions"][0]["source"]
+    open_node(page, node)
+    place = graph.names.index(node)
+    others = [v for v in range(graph.num_nodes) if v != place]
+    for table, back in (("partners-table", False), ("partners-in-table", True)):
+        pairs = [(v, place) if back else (place, v) for v in others]
+        pairs = [(u, v) for u, v in pairs if (names[u], names[v]) not in arcs]
+        scores = run.score(np.array(pairs).T)
+        best = np.argsort(-scores, kind="stable")[:5]
+        wanted = [names[pairs[i][0 if back else 1]] for i in best]
+        rows = cells(page, table)
+        assert [row[0] for row in rows] == wanted
+        assert [float(row[2]) for row in rows] == pytest.approx(scores[best], abs=1e-4)
+    assert text(page, "#partners-title") == "Whom it will link to"
+    assert text(page, "#partners-in-title") == "Who will link to it"
+    items = page.locator("#neighbours li").all_inner_texts()
+    linked = [("→ " + v) if u == node else ("← " + u) for u, v in arcs if node in (u, v)]
+    assert sorted(item.removesuffix(" (held out)") for item in items) == sorted(linked)
+
+    # Predictions are ordered, and every link of a path points where the graph's does.
+    assert "from source to target" in text(page, "#predictions-note")
+    rows = cells(page, "predictions-table")
+    assert not {(row[1], row[2]) for row in rows} & arcs
+    for row in rows:
+        assert ("linked the other way" in row) == ((row[2], row[1]) in arcs)
+    steps = 0
+    for place, row in enumerate(rows[:8]):
+        page.locator("#predictions-table tbody tr").nth(place).get_by_text("Why").click()
+        assert text(page, "#why-name") == f"Why {row[1]} → {row[2]}"
+        for line in page.locator("#why-facts li").all_inner_texts():
+            if not line.startswith("Shortest path: "):
+                continue
+            words = line.removeprefix("Shortest path: ").split(" ")
+            for u, way, v in zip(words[::2], words[1::2], words[2::2], strict=False):
+                assert way == {(1, 0): "→", (0, 1): "←", (1, 1): "↔"}[((u, v) in arcs, (v, u) in arcs)]
+                steps += 1
+    assert steps
+
+
+def test_a_two_sided_report_names_and_shows_the_sides(show: Open, tmp_path: Path) -> None:
+    graph = watched()
+    run = psgnn.load(train(graph, tmp_path / "run"))
+    summary = summarise([tmp_path / "run"], top=30)
+    write_page(summary, tmp_path / "page.html")
+    page = show(tmp_path / "page.html")
+    assert card(page, "read as") == "undirected, two-sided: 30 person and 20 film"
+    assert card(page, "test MRR per node") == f"{run.test['mrr_per_node']:.4f}"
+    wanted = ["square"] * 20 + ["circle"] * 30
+    symbols = "document.getElementById('{}').data.find((t) => t.mode === 'markers').marker.symbol"
+    for colour in ("coverage", "community", "side"):
+        page.select_option("#colour", colour)
+        for plot in ("graph-plot", "map-plot"):
+            assert page.evaluate(symbols.format(plot)) == wanted
+    assert len(set(colours(page)[:20])) == len(set(colours(page)[20:])) == 1
+    assert {"person (30 nodes)", "film (20 nodes)"} <= set(page.locator("#legend li span").all_inner_texts())
+
+    heads = page.locator("#predictions-table th").all_inner_texts()
+    assert heads[1:3] == ["person", "film"]
+    assert "common neighbours" not in heads  # two nodes of two sides have none
+    rows = cells(page, "predictions-table")
+    assert all(row[1].startswith("person ") and row[2].startswith("film ") for row in rows)
+    assert "paths of three links" in rows[0][heads.index("because")]
+    for name, other in (("film 3", "person "), ("person 3", "film ")):
+        open_node(page, name)
+        assert text(page, "#node-note").startswith(f"{name.split()[0]}, ")
+        found = cells(page, "partners-table")
+        assert found
+        assert all(row[0].startswith(other) for row in found)
+        assert not page.is_visible("#partners-in")
+        near = page.locator("#neighbours li").all_inner_texts()
+        assert near
+        assert all(each.startswith(other) for each in near)
+    page.locator("#predictions-table tbody button", has_text="Why").first.click()
+    parts = page.evaluate("Array.from(document.getElementById('why-plot').data[0].y)")
+    assert "sides" in parts
+    assert "direction" not in parts

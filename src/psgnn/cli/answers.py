@@ -95,15 +95,25 @@ def explain_command(
 
 def _facts(found: dict[str, Any]) -> list[str]:
     """What is known about a pair, in words."""
-    apart = "no path between them" if found["hops"] is None else f"{found['hops']} hops apart"
-    how = "they are linked" if found["linked"] else apart
-    lines = [f"{found['source']} and {found['target']}: score {found['score']:.2f}, {how}"]
+    from psgnn.scoring._explain import reason_of
+
+    directed = "linked_back" in found
+    how = (
+        "they are linked" if found["linked"] else reason_of(0, -1 if found["hops"] is None else found["hops"])
+    )
+    if directed and found["linked_back"]:
+        how = "linked both ways" if found["linked"] else "linked the other way"
+    between = " -> " if directed else " and "
+    lines = [f"{found['source']}{between}{found['target']}: score {found['score']:.2f}, {how}"]
     if found["num_shared"]:
         names = ", ".join(found["shared_neighbours"][:MOST_LISTED])
         more = ", ..." if found["num_shared"] > MOST_LISTED else ""
         lines.append(f"shared neighbours: {found['num_shared']} ({names}{more})")
     elif not found["linked"]:
-        lines += [f"path: {' - '.join(path)}" for path in found["paths"]]
+        ways = found.get("path_directions") or [["-"] * (len(path) - 1) for path in found["paths"]]
+        for path, links in zip(found["paths"], ways, strict=True):
+            steps = [f" {way} {name}" for way, name in zip(links, path[1:], strict=True)]
+            lines.append(f"path: {path[0]}{''.join(steps)}")
     for kind, words in (("together", "as far from both"), ("apart", "nearer to one")):
         anchors = (found["anchors"] or {}).get(kind, [])[:3]
         places = [

@@ -6,14 +6,13 @@ from typing import Any
 
 import numpy as np
 
-from psgnn.distances._oracle import hops_between
 from psgnn.graph._graph import IntArray
 from psgnn.graph._pair_space import links_of, pair_space
 from psgnn.report._names import shown_name
-from psgnn.scoring import Calibration, explain, score_pairs
+from psgnn.scoring import Calibration, explain
 from psgnn.scoring._calibration import reliability_of
 from psgnn.scoring._candidates import near_partners
-from psgnn.scoring._explain import reason_of
+from psgnn.scoring._explain import main_reason
 from psgnn.training._run import Run
 
 # Of all runs of a page together.
@@ -55,7 +54,9 @@ def _shown(found: dict[str, Any]) -> dict[str, Any]:
         "hops": found["hops"],
         "num_shared": found["num_shared"],
         "shared": [shown_name(name, NAME) for name in found["shared_neighbours"]],
+        "linked_back": found.get("linked_back"),
         "paths": [_short([shown_name(name, NAME) for name in path]) for path in found["paths"]],
+        "ways": [_short_ways(ways) for ways in found.get("path_directions", [])],
         "anchors": None
         if anchors is None
         else {
@@ -76,6 +77,14 @@ def _short(path: list[str]) -> list[str]:
     return [*path[:half], f"… {len(path) - 2 * half} more …", *path[-half:]]
 
 
+def _short_ways(ways: list[str]) -> list[str]:
+    """The directions of the links of a path, as `_short` leaves them."""
+    if len(ways) < LONGEST_PATH:
+        return ways
+    half = LONGEST_PATH // 2
+    return [*ways[: half - 1], "-", "-", *ways[1 - half :]]
+
+
 def add_partners(
     run: Run, drawn: list[dict[str, Any]], predicted: IntArray, calibration: Calibration | None, runs: int
 ) -> None:
@@ -83,15 +92,31 @@ def add_partners(
 
     The nodes of predictions come first, then others by chance, up to `MOST_NODES` of a page. Small graphs have all
     their pairs scored. In larger ones the candidates are nodes two and three hops away and the listed predictions.
+    In directed graphs ``partners`` are the nodes that a node will point to, and ``partners_in`` those that will point
+    to it.
     """
+    _add_list(run, drawn, predicted, calibration, runs, "partners")
+    if run.batch.kinds is not None and run.batch.kinds.directed:
+        _add_list(run, drawn, predicted[::-1], calibration, runs, "partners_in")
+
+
+def _add_list(
+    run: Run,
+    drawn: list[dict[str, Any]],
+    predicted: IntArray,
+    calibration: Calibration | None,
+    runs: int,
+    key: str,
+) -> None:
+    """Add one list of partners of every node; of ``partners_in`` the pairs ``[2, P]`` are target and source."""
+    turn = [1, 0] if key == "partners_in" else [0, 1]
     most = max(MOST_NODES // runs, LEAST_NODES) // len(drawn)
     room = MOST_SCORED // len(drawn)
-    asked = [_candidates(run, g, graph, predicted, most, room) for g, graph in enumerate(drawn)]
+    asked = [_candidates(run, g, graph, predicted, most, room, turn) for g, graph in enumerate(drawn)]
     pairs = np.concatenate([each for each, _ in asked], axis=1)
-    best, scores = _best(pairs, run.score(pairs))
+    best, scores = _best(pairs, run.score(pairs[turn]))
     likely = None if calibration is None else calibration.probability(scores)
-    common = score_pairs("common-neighbours", run.batch, best)
-    apart = hops_between(run.batch.adjacency, best)
+    because = main_reason(run, best[turn])
     for g, (graph, (_, whole)) in enumerate(zip(drawn, asked, strict=True)):
         first, last = run.batch.ptr[g : g + 2].tolist()
         place = {int(v) + first: i for i, v in enumerate(graph["shown"])}
@@ -104,15 +129,15 @@ def add_partners(
                     "name": None if v in place else shown_name(run.node_names[g][v - first], NAME),
                     "score": round(float(scores[i]), 4),
                     "probability": None if likely is None else float(likely[i]),
-                    "because": reason_of(int(common[i]), int(apart[i])),
+                    "because": because[i],
                 }
             )
-        graph["partners"] = [{"node": node, "rows": rows} for node, rows in listed.items()]
+        graph[key] = [{"node": node, "rows": rows} for node, rows in listed.items()]
         graph["partners_whole"] = whole
 
 
 def _candidates(
-    run: Run, g: int, graph: dict[str, Any], predicted: IntArray, most: int, room: int
+    run: Run, g: int, graph: dict[str, Any], predicted: IntArray, most: int, room: int, turn: list[int]
 ) -> tuple[IntArray, bool]:
     """Unlinked pairs ``[2, P]`` of some drawn nodes of a graph with others, and whether these are all others."""
     batch = run.batch
@@ -133,8 +158,8 @@ def _candidates(
         us, vs = np.concatenate([us, both[0]]), np.concatenate([vs, both[1]])
     pairs = np.unique(np.stack([us, vs]), axis=1)
     space = pair_space(batch)
-    pairs = pairs[:, space.holds(pairs)]
-    linked = np.isin(space.rank(space.oriented(pairs)), space.rank(links_of(batch, space)))
+    pairs = pairs[:, space.holds(pairs[turn])]
+    linked = np.isin(space.rank(space.oriented(pairs[turn])), space.rank(links_of(batch, space)))
     return pairs[:, ~linked], whole
 
 

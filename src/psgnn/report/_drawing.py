@@ -86,6 +86,7 @@ def draw_graph(
     wanted: IntArray,
     classes: IntArray | None,
     held_out: IntArray | None = None,
+    arcs: IntArray | None = None,
     seed: int = 0,
 ) -> dict[str, Any]:
     """Everything that the page needs to draw one graph; arrays are NumPy's.
@@ -99,24 +100,29 @@ def draw_graph(
         wanted: nodes that are to be drawn if there is room, such as those of predictions.
         classes: of the nodes, if known.
         held_out: links ``[2, H]`` that the model was not shown in training, local ids.
+        arcs: the visible links ``[2, A]`` from source to target, of a directed graph.
         seed: of the layout and of what is drawn by chance.
     """
     rng = np.random.default_rng(seed)
     singles = np.array([unit[0] for unit in final if len(unit) == 1], np.int64)
     shown = thin(adjacency, np.concatenate([singles, wanted]), limits.nodes, rng)
     steps, units = fitting_steps(steps, final, limits.hops // max(shown.size, 1))
-    links = _links(adjacency.edges(), adjacency.num_nodes, shown, limits.links, rng)
+    edges = adjacency.edges() if arcs is None else arcs
+    links = _links(edges, adjacency.num_nodes, shown, limits.links, rng)
     unseen = np.zeros((2, 0), np.int64) if held_out is None else held_out
     place = place_nodes(adjacency, seed)[shown]
     number = {unit: i for i, unit in enumerate(units)}
     return {
         "nodes": adjacency.num_nodes,
-        "edges": adjacency.num_edges,
+        "edges": edges.shape[1],
         "shown": shown,
         "names": shown_names([names[v] for v in shown], limits.name_bytes),
         "x": place[:, 0].astype(np.float32),
         "y": place[:, 1].astype(np.float32),
         "degree": adjacency.degrees[shown],
+        "directions": None
+        if arcs is None
+        else np.stack([np.bincount(ends, minlength=adjacency.num_nodes)[shown] for ends in arcs]),
         "class": None if classes is None else classes[shown],
         "community": find_communities(adjacency, seed)[shown],
         "links": links,

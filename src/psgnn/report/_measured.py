@@ -14,6 +14,8 @@ from psgnn.graph._graph import IntArray
 from psgnn.models._config import ModelConfig
 from psgnn.report._names import shown_name
 from psgnn.scoring import HEURISTICS, Calibration, score_pairs, top_links
+from psgnn.scoring._answers import sides_first
+from psgnn.scoring._explain import main_reason
 from psgnn.scoring._kind_rules import kind_rules
 from psgnn.tasks._metrics import evaluate
 from psgnn.training._heldout import HeldOut, part_of
@@ -116,11 +118,13 @@ def predictions(
     ``pairs`` are union ids ``[2, n]``, ``rows`` say the same in words, best first.
     """
     ends, scores = top_links(run, count, show_progress=show_progress)
+    ends = sides_first(run.batch, ends)
     likely = None if calibration is None else calibration.probability(scores)
     expected = None if likely is None else np.cumsum(likely) / np.arange(1, likely.size + 1)
     union = run.batch
     apart = hops_between(union.adjacency, ends)
     common = score_pairs("common-neighbours", union, ends)
+    because = None if union.kinds is None else main_reason(run, ends)
     graph = union.graph_of[ends[0]]
     rows = []
     for i, score in enumerate(scores.tolist()):
@@ -137,6 +141,8 @@ def predictions(
             "hops": None if apart[i] < 0 else int(apart[i]),
             "common": int(common[i]),
         }
+        if because is not None:
+            row["because"] = because[i]
         if classes is not None:
             known = classes[ends[:, i]]
             row["same_class"] = None if (known < 0).any() else bool(known[0] == known[1])

@@ -18,6 +18,7 @@ from psgnn import __version__
 from psgnn.console import progress
 from psgnn.errors import InputError
 from psgnn.graph._graph import IntArray
+from psgnn.graph._kinds import Kinds
 from psgnn.models._config import make_config
 from psgnn.report._anchoring import describe, final_units, steps_of
 from psgnn.report._answers import add_partners, expectation, explanations
@@ -136,7 +137,8 @@ def _summarise_run(
         "seed": record.get("seed"),
         "graphs": union.num_graphs,
         "nodes": union.num_nodes,
-        "edges": union.adjacency.num_edges,
+        "edges": union.adjacency.num_edges if union.kinds is None else union.kinds.edges.shape[1],
+        **_kind(union.kinds),
         "val": run.val,
         "test": run.test,
         "embedding_test": run.embedding_test,
@@ -170,6 +172,8 @@ def _drawn(
 ) -> list[dict[str, Any]]:
     """The first graphs as they are drawn, with their part of the map."""
     union = run.view.union
+    arcs = union.kinds.edges if union.kinds is not None and union.kinds.directed else None
+    sides = None if union.kinds is None else union.kinds.sides
     count = min(union.num_graphs, MOST_GRAPHS)
     room = limits.of_each(count)
     drawn = []
@@ -185,7 +189,9 @@ def _drawn(
             wanted=own.T.ravel(),
             classes=None if classes is None else classes[first:last],
             held_out=run.hidden[:, (run.hidden[0] >= first) & (run.hidden[0] < last)] - first,
+            arcs=None if arcs is None else arcs[:, (arcs[0] >= first) & (arcs[0] < last)] - first,
         )
+        graph["side"] = None if sides is None else sides[first:last][graph["shown"]]
         graph["map"] = places[first:last][graph["shown"]].T
         place = {int(v): i for i, v in enumerate(graph["shown"])}
         # Where the predicted pairs are drawn, by rank; -1 = not drawn.
@@ -195,6 +201,19 @@ def _drawn(
         graph["ranks"] = np.flatnonzero((predicted[0] >= first) & (predicted[0] < last)) + 1
         drawn.append(graph)
     return drawn
+
+
+def _kind(kinds: Kinds | None) -> dict[str, Any]:
+    """Whether links have directions, the names of the sides, and in words what the graph was read as."""
+    if kinds is None:
+        return {"directed": False, "sides": None, "read_as": "undirected"}
+    words = ["directed" if kinds.directed else "undirected"]
+    names = None if kinds.sides is None else [shown_name(name, 40) for name in kinds.side_names]
+    if kinds.sides is not None and names is not None:
+        sizes = [f"{np.count_nonzero(kinds.sides == side)} {name}" for side, name in enumerate(names)]
+        words.append(f"two-sided: {' and '.join(sizes)}")
+    words += [name for name in kinds.names if name not in ("directed", "sides")]
+    return {"directed": kinds.directed, "sides": names, "read_as": ", ".join(words)}
 
 
 def _history(folder: Path, run: Run) -> dict[str, list[float]]:

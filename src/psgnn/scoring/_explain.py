@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from itertools import islice
+from itertools import islice, pairwise
 from math import factorial
 from typing import Any
 
@@ -18,6 +18,7 @@ from psgnn.graph._sampling import distinct_integers
 from psgnn.kernels._pairs import local_walks
 from psgnn.positions._measure import PAIR_LOOKS
 from psgnn.scoring._names import Node, askable, find_nodes, name_of
+from psgnn.scoring._rules import score_pairs
 from psgnn.scoring._scorer import Evidence, Scorer
 
 REFERENCES = 64  # random unlinked pairs that a pair is compared with
@@ -41,7 +42,9 @@ def explain(scorer: Scorer, u: Node, v: Node, *, seed: int = 0) -> dict[str, Any
     Returns:
         A dict: ``score``, ``linked``, ``hops``, ``shared_neighbours`` and ``paths`` by name, ``anchors`` (those that
         separate the pair, and those that do not, with both distances), ``base`` and ``contributions``. They are None
-        for scorers whose evidence cannot be told apart.
+        for scorers whose evidence cannot be told apart. Hops, neighbours and paths ignore directions; in directed
+        graphs ``linked_back`` is whether v points to u, and ``path_directions`` has ``->``, ``<-`` or ``<->`` for
+        every link of every path.
     """
     pair = find_nodes(scorer, [u, v])
     batch = scorer.batch
@@ -56,6 +59,7 @@ def explain(scorer: Scorer, u: Node, v: Node, *, seed: int = 0) -> dict[str, Any
     arcs = batch.kinds.outgoing if batch.kinds is not None and batch.kinds.directed else None
     hops = hop_columns(adjacency, np.array([a, b]))  # [N, 2]
     shared = np.intersect1d(_neighbours(adjacency, a), _neighbours(adjacency, b))
+    paths = list(islice(_shortest_paths(adjacency, hops[:, 1], a, b), MOST_PATHS))
     found: dict[str, Any] = {
         "source": name_of(scorer, int(pair[0])),
         "target": name_of(scorer, int(pair[1])),
@@ -64,16 +68,16 @@ def explain(scorer: Scorer, u: Node, v: Node, *, seed: int = 0) -> dict[str, Any
         "hops": int(hops[b, 0]) if hops[b, 0] >= 0 else None,
         "shared_neighbours": [name_of(scorer, int(node) + first) for node in shared[:MOST_SHARED]],
         "num_shared": int(shared.size),
-        "paths": [
-            [name_of(scorer, node + first) for node in path]
-            for path in islice(_shortest_paths(adjacency, hops[:, 1], a, b), MOST_PATHS)
-        ],
+        "paths": [[name_of(scorer, node + first) for node in path] for path in paths],
         "anchors": _anchors(scorer, graph, a, b),
         "base": None,
         "contributions": None,
     }
     if arcs is not None:
         found["linked_back"] = _points_to(arcs, pair[::-1])
+        found["path_directions"] = [
+            [_direction(arcs, np.array(link) + first) for link in pairwise(path)] for path in paths
+        ]
     return found | _contributions(scorer, pair, seed)
 
 
@@ -82,11 +86,16 @@ def _points_to(arcs: Arcs, pair: IntArray) -> bool:
     return bool(arcs.places(pair[:1], pair[1:])[0] >= 0)
 
 
+def _direction(arcs: Arcs, pair: IntArray) -> str:
+    """Which way two linked nodes are linked: ``->``, ``<-`` or ``<->``."""
+    back, forth = _points_to(arcs, pair[::-1]), _points_to(arcs, pair)
+    return "<" * back + "-" + ">" * forth
+
+
 def main_reason(scorer: Scorer, pairs: IntArray) -> list[str]:
     """The main fact about each of some pairs, in a few words."""
     adjacency = scorer.batch.adjacency
-    ends = ((_neighbours(adjacency, u), _neighbours(adjacency, v)) for u, v in pairs.T.tolist())
-    shared = np.array([np.intersect1d(one, other, assume_unique=True).size for one, other in ends], np.int64)
+    shared = score_pairs("common-neighbours", scorer.batch, pairs).astype(np.int64)
     hops = np.zeros(shared.size)
     hops[shared == 0] = hops_between(adjacency, pairs[:, shared == 0])
     reasons = [reason_of(int(count), int(apart)) for count, apart in zip(shared, hops, strict=True)]

@@ -50,11 +50,11 @@ function nodeButton(name, place = state.graph.names.indexOf(name)) {
 }
 
 function neighboursOf(v) {
-  const found = [];
+  const found = [], { directed } = state.run;
   for (const [links, note] of [[state.graph.links, ""], [state.graph.held_out, " (held out)"]]) {
     for (let i = 0; i < links[0].length; i++) {
       const [a, b] = [links[0][i], links[1][i]];
-      if (a === v || b === v) found.push([a === v ? b : a, note]);
+      if (a === v || b === v) found.push([a === v ? b : a, note, !directed ? "" : a === v ? "→ " : "← "]);
     }
   }
   return found;
@@ -70,17 +70,21 @@ function fillNode(v) {
   at("node").hidden = false;
   at("node-name").replaceChildren(make("bdi", name));
   const near = neighboursOf(v);
-  say("node-note", `${many(graph.degree[v], "link")} in training` +
+  const [to, from] = graph.directions || [];
+  say("node-note", (graph.side ? `${sideName(graph.side[v])}, ` : "") +
+    (to ? `links to ${many(to[v], "node")} and is linked from ${whole(from[v])}` : many(graph.degree[v], "link")) + " in training" +
     (graph.class && graph.class[v] >= 0 ? `, class ${graph.class[v]}` : "") + `, community ${graph.community[v]}` +
     (run.anchors.kind === "none" ? "." : graph.nearest[v] < 0 ? ", no anchor in reach."
       : `, ${many(graph.nearest[v], "hop")} from the nearest anchor.`));
-  fillPartners(v);
+  fillPartners(v, "partners");
+  fillPartners(v, "partners_in");
   const most = 60;
   say("neighbours-note", near.length ? (near.length > most ? `The first ${most} of ${near.length} drawn ones:` : "")
     : "None of its links is drawn.");
-  at("neighbours").replaceChildren(...near.slice(0, most).map(([u, note]) => {
+  if (near.length && run.directed) at("neighbours-note").append(" →: this node links there. ←: that node links here.");
+  at("neighbours").replaceChildren(...near.slice(0, most).map(([u, note, way]) => {
     const item = make("li");
-    item.append(nodeButton(graph.names[u], u), note);
+    item.append(way, nodeButton(graph.names[u], u), note);
     return item;
   }));
   fillPosition(v);
@@ -88,19 +92,28 @@ function fillNode(v) {
   at("node-name").focus({ preventScroll: true });
 }
 
-function fillPartners(v) {
+// Best partners; where links have directions, those the node will link to (`partners`) or that will link to it.
+function fillPartners(v, key) {
   const { graph, run } = state;
-  const found = graph.partners.find((each) => each.node === v);
-  at("partners-table").parentElement.hidden = !found;
-  const other = "psgnn predict RUN --for NAME looks at all of them.";
+  const back = key === "partners_in", id = key.replace("_", "-");
+  const asked = !graph.side || graph.side[v] === (back ? 1 : 0) || (!run.directed && graph.side[v] === 1);
+  at(id).hidden = !graph[key] || !asked;
+  if (at(id).hidden) return;
+  const among = graph.side ? `, of the side ${sideName(1 - graph.side[v])}` : "";
+  say(`${id}-title`, !run.directed ? "Best partners" : back ? "Who will link to it" : "Whom it will link to");
+  const found = graph[key].find((each) => each.node === v);
+  at(`${id}-table`).parentElement.hidden = !found;
+  const other = back ? "" : "psgnn predict RUN --for NAME looks at all of them.";
   if (!found) {
-    say("partners-note", `The page has no partners of this node (it has those of ${many(graph.partners.length, "node")}). ${other}`);
+    say(`${id}-note`, `The page has no partners of this node (it has those of ${many(graph[key].length, "node")}). ${other}`);
     return;
   }
-  say("partners-note", (run.task === "pair" ? "Nodes that are most likely of the same class" : "Nodes that are most likely missing links") +
-    (graph.partners_whole ? ", among all that are not linked to it." : `, among nodes two and three hops away. ${other}`) +
+  say(`${id}-note`, (run.task === "pair" ? "Nodes that are most likely of the same class"
+    : !run.directed ? "Nodes that are most likely missing links"
+      : back ? "Nodes that most likely have a missing link to it" : "Nodes to which a link from it is most likely missing") + among +
+    (graph.partners_whole && run.directed ? `, among all that ${back ? "do not link to it" : "it does not link to"}.` : graph.partners_whole ? ", among all that are not linked to it." : `, among nodes two and three hops away. ${other}`) +
     (run.expectation.why ? ` No probabilities: ${run.expectation.why}.` : ""));
-  fillTable("partners-table", [["partner", "text"], ["probability", "number"], ["score", "number"], ["because", "text"]],
+  fillTable(`${id}-table`, [[back ? "source" : run.directed ? "target" : "partner", "text"], ["probability", "number"], ["score", "number"], ["because", "text"]],
     found.rows.map((row) => [nodeButton(row.place < 0 ? row.name : graph.names[row.place], row.place),
       chance(row.probability), fixed(row.score), row.because]));
 }
@@ -120,8 +133,10 @@ function fillPosition(v) {
     order.map((hops) => [hops < 0 ? "not reached" : hops, byHops.get(hops).join(", ")]));
 }
 
+const joining = () => (state.run.directed ? " → " : " and ");
+
 function whyButton(row) {
-  const button = make("button", "Why", { type: "button", "aria-label": `Why ${row.source} and ${row.target}` });
+  const button = make("button", "Why", { type: "button", "aria-label": `Why ${row.source}${joining()}${row.target}` });
   const run = state.run === report.runs[0] ? "" : `&run=${report.runs.indexOf(state.run) + 1}`;
   button.addEventListener("click", () => goTo(`#prediction=${row.rank}${run}`));
   return button;
@@ -133,25 +148,26 @@ function showWhy(rank) {
   const found = run.explanations.find((each) => each.rank === rank);
   at("why").hidden = !row || !found;
   if (!row || !found) return;
-  at("why-name").replaceChildren("Why ", make("bdi", row.source), " and ", make("bdi", row.target));
+  at("why-name").replaceChildren("Why ", make("bdi", row.source), joining(), make("bdi", row.target));
   say("why-note", `Rank ${rank}, score ${fixed(row.score, 2)}` +
     (row.probability === null ? "" : `, probability ${chance(row.probability)}`) +
-    `; ${found.hops === null ? "no path between them" : `${many(found.hops, "hop")} apart`}.`);
+    `; ${found.hops === null ? "no path between them" : found.linked_back ? "linked the other way" : `${many(found.hops, "hop")} apart`}.` +
+    (run.directed ? " Hops and shared neighbours ignore directions." : ""));
   const lines = [];
   const add = (title, names, between) => {
     const line = make("li", `${title}: `);
-    names.forEach((name, i) => { if (i) line.append(between); line.append(make("bdi", name)); });
+    names.forEach((name, i) => { if (i) line.append(between(i)); line.append(make("bdi", name)); });
     lines.push(line);
   };
   if (found.num_shared) {
     const more = found.num_shared - found.shared.length;
-    add(many(found.num_shared, "shared neighbour"), [...found.shared, ...(more > 0 ? [`and ${whole(more)} more`] : [])], ", ");
+    add(many(found.num_shared, "shared neighbour"), [...found.shared, ...(more > 0 ? [`and ${whole(more)} more`] : [])], () => ", ");
   }
-  for (const path of found.paths) add("Shortest path", path, " – ");
+  found.paths.forEach((path, p) => add("Shortest path", path, (i) => ARROWS[run.directed ? found.ways[p][i - 1] : "-"]));
   const hops = ([name, a, b]) => `${name} (${a} and ${b} hops)`;
   for (const [kind, title] of [["together", "Anchors as far from both"], ["apart", "Anchors nearer to one"]]) {
     const anchors = found.anchors ? found.anchors[kind] : [];
-    if (anchors.length) add(title, anchors.map(hops), ", ");
+    if (anchors.length) add(title, anchors.map(hops), () => ", ");
   }
   if (!found.anchors) lines.push(make("li", "This model has no single anchors to compare them by."));
   at("why-facts").replaceChildren(...lines);

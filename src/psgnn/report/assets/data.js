@@ -46,5 +46,8 @@ const MARKS = ["●", "■", "◆", "▲", "✚", "✖", "⬟"];
 const groupColour = (group) => (group < 0 ? "#bbbbbb" : COLOURS[group % COLOURS.length]);
 const groupPlace = (group) => (group < 0 ? 0 : Math.floor(group / COLOURS.length) % SYMBOLS.length);
 
+// A link or a path in words: arrows where links have directions.
+const ARROWS = { "->": " → ", "<-": " ← ", "<->": " ↔ ", "-": " – " };
 const METRICS = { auc: "AUC", auc_pooled: "AUC, pooled", ap: "average precision", mrr: "MRR, pooled", "hits@20": "Hits@20, pooled" };
+const PER_NODE = [["mrr_per_node", "test MRR per node"], ["recall@20_per_node", "test recall@20 per node"]];
 const POSITIVE = { link: ["links", "non-links"], pair: ["same class", "different class"] };

@@ -33,8 +33,13 @@ function colouring() {
   if (colour === "anchor") return { hops: graph.hops[state.anchor], title: "hops to the anchor" };
   if (colour === "coverage") return { hops: coverage(), title: "hops to the nearest anchor" };
   if (colour === "degree") return { hops: graph.degree, title: "links of the node" };
-  return { groups: graph[colour], title: colour === "class" ? "class" : "community" };
+  return { groups: graph[colour], title: colour };
 }
+
+// Where there are two sides, the shape of a node says its side.
+const sideName = (side) => (side < 0 ? "in no pair" : state.run.sides[side]);
+const shapes = (nodes, symbols, plain) =>
+  (state.graph.side ? nodes.map((v) => symbols[state.graph.side[v] + 1]) : plain);
 
 const nodeSize = () => Math.max(4, Math.min(12, 220 / Math.sqrt(state.graph.names.length)));
 
@@ -45,16 +50,18 @@ function nodeTraces(x, y) {
   const border = { color: style("--edge"), width: fast ? 0.3 : 0.5 };
   const base = { type: POINTS, mode: "markers", hoverinfo: "none", showlegend: false };
   const traces = [];
+  const all = Array.from(state.graph.names, (_, v) => v);
+  const symbol = (plain) => shapes(all, ["diamond", "circle", "square"], plain);
   if (found.groups) {
     traces.push({ ...base, x, y, marker: { size, color: Array.from(found.groups, groupColour),
-      symbol: Array.from(found.groups, (group) => SYMBOLS[groupPlace(group)]), line: border } });
+      symbol: symbol(Array.from(found.groups, (group) => SYMBOLS[groupPlace(group)])), line: border } });
   } else {
     const known = Array.from(found.hops, (hops) => (hops < 0 ? null : hops));
     const most = Math.max(1, ...known.filter((hops) => hops !== null));
     const lost = known.map((hops, v) => v).filter((v) => known[v] === null);
     const bar = { title: { text: found.title, side: "right" }, thickness: 12, len: 0.7, outlinewidth: 0,
       tickformat: "d", dtick: most <= 12 ? 1 : undefined };
-    traces.push({ ...base, x, y, marker: { size, color: known.map((hops) => hops ?? 0), cmin: 0, cmax: most,
+    traces.push({ ...base, x, y, marker: { size, color: known.map((hops) => hops ?? 0), symbol: symbol("circle"), cmin: 0, cmax: most,
       colorscale: "Viridis", reversescale: state.colour !== "degree", showscale: true, colorbar: bar, line: border } });
     // Drawn over the others: nodes that reach no anchor have no place on the scale.
     traces.push({ ...base, x: lost.map((v) => x[v]), y: lost.map((v) => y[v]), customdata: lost,
@@ -62,7 +69,7 @@ function nodeTraces(x, y) {
   }
   const stars = starNodes();
   traces.push({ ...base, x: stars.map((v) => x[v]), y: stars.map((v) => y[v]), customdata: stars,
-    marker: { size: size + Math.max(3, 8 - stars.length / 12), symbol: "star", color: "#d55e00", line: { color: style("--ink"), width: fast ? 0.4 : 1 } } });
+    marker: { size: size + Math.max(3, 8 - stars.length / 12), symbol: shapes(stars, ["star-diamond", "star", "star-square"], "star"), color: "#d55e00", line: { color: style("--ink"), width: fast ? 0.4 : 1 } } });
   const ring = [state.node, ...(state.pair || [])].filter((v) => v >= 0);
   traces.push({ ...base, x: ring.map((v) => x[v]), y: ring.map((v) => y[v]), customdata: ring,
     marker: { size: size + 14, symbol: "circle-open", color: style("--ink"), line: { color: style("--ink"), width: 2.5 } } });
@@ -89,15 +96,26 @@ function linkTraces() {
     x.push(graph.x[u], graph.x[v], null);
     y.push(graph.y[u], graph.y[v], null);
   }
-  return [{ type: POINTS, mode: "lines", x, y, hoverinfo: "skip", showlegend: false,
+  return [{ type: POINTS, mode: "lines", x, y, hoverinfo: "skip", showlegend: false, ...arrowHeads(x, "--edge"),
     line: { color: style("--edge"), width: graph.names.length > 1000 ? 0.4 : 0.8 } }];
+}
+
+// WebGL cannot turn its symbols, so very large graphs have no arrows.
+const arrows = () => state.run.directed && !fast;
+
+// Heads at the second of every two ends; null separates the links.
+function arrowHeads(ends, colour) {
+  if (!arrows()) return {};
+  const size = nodeSize();
+  return { mode: "lines+markers", marker: { symbol: "arrow", angleref: "previous", standoff: size / 2, opacity: 1,
+    size: ends.map((_, i) => (i % 3 === 1 ? Math.max(5, 0.8 * size) : 0)), color: style(colour), line: { width: 0 } } };
 }
 
 function pairTraces() {
   const { graph, pair } = state;
   if (!pair) return [];
   return [{ type: POINTS, mode: "lines", x: pair.map((v) => graph.x[v]), y: pair.map((v) => graph.y[v]),
-    hoverinfo: "skip", showlegend: false, line: { color: "#d55e00", width: 3, dash: "dash" } }];
+    hoverinfo: "skip", showlegend: false, ...arrowHeads(pair, "--pair"), line: { color: style("--pair"), width: 3, dash: "dash" } }];
 }
 
 const bare = { showgrid: false, zeroline: false, showline: false, showticklabels: false, ticks: "" };
@@ -131,12 +149,13 @@ function graphText() {
       `${whole(graph.edges)} links are drawn: those around anchors and predictions, and others by chance.`
     : `${many(graph.nodes, "node")} and ${many(graph.links[0].length, "link")}` +
       (graph.links[0].length < graph.edges ? ` of ${whole(graph.edges)}` : "") + " that the model could see.";
-  if (run.anchors.kind === "none") return part;
+  const pointing = (arrows() ? " Arrows go from source to target." : "") + (run.directed ? " Hops ignore directions." : "");
+  if (run.anchors.kind === "none") return part + pointing;
   const counts = coverage();
   let within = 0;
   counts.forEach((hops) => { within += hops >= 0 && hops <= 3; });
   const stars = single() ? `${many(chosen().length, "anchor")} (stars)` : `${many(chosen().length, "set")} of anchors`;
-  return `${part} ${stars}; ${percent(within / counts.length)} of the drawn nodes are within 3 hops of one.`;
+  return `${part}${pointing} ${stars}; ${percent(within / counts.length)} of the drawn nodes are within 3 hops of one.`;
 }
 
 function drawLegend() {
@@ -149,7 +168,9 @@ function drawLegend() {
     item.append(swatch, make("span", text));
     list.append(item);
   };
-  if (state.run.anchors.kind !== "none") add("★", "#d55e00", single() ? "anchor" : "member of the chosen set");
+  const pointed = state.graph.side ? ` (${state.run.sides[0]}: five points, ${state.run.sides[1]}: four)` : "";
+  if (state.run.anchors.kind !== "none") add("★", "#d55e00", (single() ? "anchor" : "member of the chosen set") + pointed);
+  if (state.graph.side) state.run.sides.forEach((name, side) => add(MARKS[side], "inherit", name));
   const found = colouring();
   if (!found.groups) {
     add("●", "#440154", `dark: ${state.colour === "degree" ? "few links" : "far"}`);
@@ -161,8 +182,8 @@ function drawLegend() {
   found.groups.forEach((group) => sizes.set(group, (sizes.get(group) || 0) + 1));
   const groups = [...sizes.keys()].sort((a, b) => a - b);
   for (const group of groups.slice(0, 30)) {
-    const name = group < 0 ? "unknown" : `${found.title} ${group}`;
-    add(group < 0 ? "●" : MARKS[groupPlace(group)], groupColour(group), `${name} (${many(sizes.get(group), "node")})`);
+    const name = found.title === "side" ? sideName(group) : group < 0 ? "unknown" : `${found.title} ${group}`;
+    add(group < 0 || state.graph.side ? "●" : MARKS[groupPlace(group)], groupColour(group), `${name} (${many(sizes.get(group), "node")})`);
   }
   if (groups.length > 30) list.append(make("li", `and ${groups.length - 30} more`));
 }
@@ -170,7 +191,9 @@ function drawLegend() {
 // What is known about a node, as pairs of words.
 function facts(v) {
   const { graph } = state;
-  const rows = [["links", whole(graph.degree[v])]];
+  const rows = graph.directions ? [["links to", whole(graph.directions[0][v])], ["linked from", whole(graph.directions[1][v])]]
+    : [["links", whole(graph.degree[v])]];
+  if (graph.side) rows.push(["side", sideName(graph.side[v])]);
   if (graph.class) rows.push(["class", graph.class[v] < 0 ? "unknown" : graph.class[v]]);
   rows.push(["community", graph.community[v]]);
   const near = chosen().map((anchor) => [graph.anchors[anchor], graph.hops[anchor][v]])
@@ -303,8 +326,8 @@ function showGraph(number) {
   at("node").hidden = true;
   const { kind, moves, picker } = run.anchors;
   const colours = [["coverage", "hops to the nearest anchor (coverage)"], ["anchor", "hops to one anchor"],
-    ["class", "class"], ["community", "community (found by Louvain's method)"], ["degree", "number of links"]]
-    .filter(([key]) => (kind !== "none" || !["coverage", "anchor"].includes(key)) && (key !== "class" || state.graph.class));
+    ["side", "side"], ["class", "class"], ["community", "community (found by Louvain's method)"], ["degree", "number of links"]]
+    .filter(([key]) => (kind !== "none" || !["coverage", "anchor"].includes(key)) && (!["class", "side"].includes(key) || state.graph[key]));
   at("colour").replaceChildren(...colours.map(([key, text]) => make("option", text, { value: key })));
   if (!colours.some(([key]) => key === state.colour)) state.colour = colours[0][0];
   at("colour").value = state.colour;

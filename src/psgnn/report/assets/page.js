@@ -19,10 +19,12 @@ function showRun(number) {
   say("verdict", verdict(run));
   const cards = [["run", run.name], ["model", `${run.model} (${run.preset})`],
     ["task", run.task === "link" ? "link prediction" : "same class or not"], ["test AUC", fixed(run.test.auc)],
-    ["test average precision", fixed(run.test.ap)], ["nodes", whole(run.nodes)], ["visible links", whole(run.edges)],
+    ["test average precision", fixed(run.test.ap)],
+    ...PER_NODE.filter(([key]) => key in run.test).map(([key, name]) => [name, fixed(run.test[key])]),
+    ["read as", run.read_as], ["nodes", whole(run.nodes)], ["visible links", whole(run.edges)],
     ["anchors", whole(run.anchors.count)], ["kept epoch", `${run.best_epoch} of ${run.epochs_run}`],
     ["training time", `${fixed(run.seconds, 1)} s`]];
-  if (run.graphs > 1) cards.splice(5, 0, ["graphs", whole(run.graphs)]);
+  if (run.graphs > 1) cards.splice(cards.findIndex(([name]) => name === "nodes"), 0, ["graphs", whole(run.graphs)]);
   at("cards").replaceChildren(...cards.map(([name, value]) => {
     const card = make("div"), text = make("dd");
     text.append(make("bdi", value));
@@ -66,7 +68,7 @@ function listen() {
   at("colour").addEventListener("change", (event) => { state.colour = event.target.value; drawGraph(); });
   at("anchor").addEventListener("change", (event) => {
     state.anchor = Number(event.target.value);
-    if (["coverage", "class", "community", "degree"].includes(state.colour)) {
+    if (["coverage", "side", "class", "community", "degree"].includes(state.colour)) {
       state.colour = at("colour").value = "anchor";
     }
     drawGraph();

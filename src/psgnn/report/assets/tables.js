@@ -63,12 +63,16 @@ function fillPredictions(run) {
   say("predictions-note", (pair
     ? "Unlinked pairs that the model holds most likely to be of the same class, best first."
     : "Pairs that are not linked and that the model holds most likely to be: the missing links, best first.") +
+    (run.directed ? " A link goes from source to target. Hops and common neighbours ignore directions." : "") +
+    (run.sides ? ` Only pairs of ${run.sides.join(" and ")} are asked about.` : "") +
     " Held-out links are known and left out. A score has a meaning beside other scores of this run only." +
     (run.explanations.length < run.predictions.length ? ` "Why" explains the first ${run.explanations.length}.` : ""));
   const likely = run.expectation.why === null, explained = new Set(run.explanations.map((each) => each.rank));
+  const reasons = run.directed || run.sides;
   const several = run.graphs > 1, classes = run.predictions.some((row) => "same_class" in row);
-  const columns = [["rank", "number"], ...(several ? [["graph", "number"]] : []), ["source", "text"], ["target", "text"],
-    ["score", "number"], ...(likely ? [["probability", "number"]] : []), ["hops apart", "number"], ["common neighbours", "number"],
+  const columns = [["rank", "number"], ...(several ? [["graph", "number"]] : []), ...(run.sides || ["source", "target"]).map((name) => [name, "text"]),
+    ["score", "number"], ...(likely ? [["probability", "number"]] : []), ["hops apart", "number"], ...(run.sides ? [] : [["common neighbours", "number"]]),
+    ...(reasons ? [["because", "text"]] : []),
     ...(classes ? [["same class", "text"]] : []), ["", "text"]];
   const places = new Map();
   run.drawn.forEach((graph, number) => graph.ranks.forEach((rank, i) => {
@@ -76,7 +80,8 @@ function fillPredictions(run) {
     if (ends.every((v) => v >= 0)) places.set(rank, [number, ends]);
   }));
   fillTable("predictions-table", columns, run.predictions.map((row) => [
-    row.rank, ...(several ? [row.graph] : []), row.source, row.target, fixed(row.score), ...(likely ? [chance(row.probability)] : []), row.hops, row.common,
+    row.rank, ...(several ? [row.graph] : []), row.source, row.target, fixed(row.score), ...(likely ? [chance(row.probability)] : []), row.hops, ...(run.sides ? [] : [row.common]),
+    ...(reasons ? [row.because] : []),
     ...(classes ? [row.same_class === null ? null : row.same_class ? "yes" : "no"] : []),
     buttons(places.has(row.rank) ? showButton(row, places.get(row.rank)) : make("span", "not drawn"),
       ...(explained.has(row.rank) ? [whyButton(row)] : [])),
@@ -93,7 +98,7 @@ function buttons(...several) {
 }
 
 function showButton(row, [number, ends]) {
-  const button = make("button", "Show", { type: "button", "aria-label": `Show ${row.source} and ${row.target} in the graph` });
+  const button = make("button", "Show", { type: "button", "aria-label": `Show ${row.source}${joining()}${row.target} in the graph` });
   button.addEventListener("click", () => {
     if (state.graph.number !== number) { at("graph-choice").value = number; showGraph(number); }
     state.pair = ends;
