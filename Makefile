@@ -14,6 +14,10 @@ JOBS ?= 2
 QUICK := $(addprefix tests/test_,graph.py graph_type.py io.py headers.py distances.py anchors.py metrics.py tasks.py sampling.py \
 	answers.py exports.py kernels.py registry.py)
 
+# An installed package is compiled to bytecode by pip, a checkout by its first import, unless PYTHONDONTWRITEBYTECODE is set.
+# Then every command would compile psgnn anew, which takes longer than a small answer.
+COMPILE := $(BIN)/python -m compileall -q src lab
+
 # Where `make peers` puts PecanPy; psgnn runs it there.
 PECANPY := $(CURDIR)/.venv-node2vec/bin/python
 ifneq ($(wildcard $(PECANPY)),)
@@ -31,6 +35,7 @@ setup: $(STAMP)
 $(STAMP): pyproject.toml lab/pyproject.toml constraints.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv .venv
 	$(BIN)/python -m pip install -qq --disable-pip-version-check -c constraints.txt -e ".[dev]" -e lab
+	$(COMPILE)
 	touch $(STAMP)
 
 # Without the tools of developers, unless they are there.
@@ -38,6 +43,7 @@ DEMO := .venv/.demo
 $(DEMO): pyproject.toml constraints.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv .venv
 	test -e $(STAMP) || $(BIN)/python -m pip install -qq --disable-pip-version-check -c constraints.txt -e ".[train,report]"
+	$(COMPILE)
 	touch $(DEMO)
 
 demo: $(DEMO)
@@ -52,6 +58,7 @@ demo: $(DEMO)
 	$(BIN)/psgnn report demo/run --out demo/report.html --force
 
 quick: $(STAMP)
+	$(COMPILE)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
@@ -59,6 +66,7 @@ quick: $(STAMP)
 	$(BIN)/python -m pytest -n $(JOBS) -q $(QUICK)
 
 check test: $(STAMP)
+	$(COMPILE)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
