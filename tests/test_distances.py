@@ -329,13 +329,18 @@ def test_oracle_walks_from_the_anchors_of_each_graph() -> None:
     union, _ = three_graphs()
     oracle = DistanceOracle(union)
     anchors = [[0, 5], [230, -1], [400, 401]]
-    columns = oracle.pagerank(anchors)
+    columns, two = oracle.walks(anchors, restarts=(0.15,), diffusion=(2,))
     per_graph = np.add.reduceat(columns, union.ptr[:-1])
     assert np.allclose(per_graph, [[1, 1], [1, 0], [1, 1]], atol=1e-5)
     single = GraphBatch.of([data_of(SHAPES["grid"])])
-    assert np.allclose(columns[: single.num_nodes], DistanceOracle(single).pagerank([0, 5]))
-    (two,) = oracle.diffusion(anchors, steps=(2,))
-    assert two.shape == columns.shape
+    alone = DistanceOracle(single).walks([0, 5], restarts=(0.15,), diffusion=(2,))
+    for found, expected in zip((columns, two), alone, strict=True):
+        assert np.allclose(found[: single.num_nodes], expected)
+    nodes, starts = np.array([230]), np.array([0, 1])
+    (expected,) = diffusion_columns(union.adjacency, nodes, starts, steps=(2,))
+    own = slice(union.ptr[1], union.ptr[2])
+    assert np.allclose(two[own, :1], expected[own], atol=1e-6)
+    assert not two[own, 1].any()
 
 
 @pytest.mark.parametrize(("restart", "steps"), [(0.0, 20), (1.0, 20), (0.15, 0)])

@@ -169,7 +169,11 @@ def walks() -> Results:
     sums = np.zeros((2, NODES, width - 5), np.float32)
     weights = np.array([0.25, 0.5], np.float32)
     propagation.walk_rows(indptr, indices, x, scale, weights, sums, walked, 0, NODES)
-    propagation.smooth_rows(indptr, indices, x, np.float32(0.5), scale, floats(width), smooth, 0, NODES)
+    graph_of = np.arange(NODES) // 10
+    everywhere = floats(graph_of[-1] + 1, width)
+    propagation.smooth_rows(
+        indptr, indices, x, np.float32(0.5), scale, everywhere, graph_of, smooth, 0, NODES
+    )
     return [spread, sums, walked, smooth]
 
 

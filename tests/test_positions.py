@@ -21,7 +21,7 @@ from psgnn.kernels._profiles import channel_profiles, hop_profiles
 from psgnn.models import view_of
 from psgnn.positions._measure import FLOOR, Parts, Positions, positions_of
 from psgnn.positions._roles import ROLES
-from psgnn.positions._spectral import MOST_VECTORS, _Smoother, _SmootherOfOne, anchor_basis
+from psgnn.positions._spectral import MOST_VECTORS, _Smoother, anchor_basis
 from psgnn.positions._statistics import UNKNOWN_HOPS, pair_statistics, statistic_names
 from psgnn.positions._view import View
 
@@ -122,24 +122,8 @@ def test_padding_of_anchors_changes_nothing() -> None:
     assert not wider[:, 6:].any()
 
 
-@pytest.mark.parametrize(("count", "padding"), [(1, 0), (7, 2), (16, 0), (17, 0), (40, 9)])
-def test_the_basis_of_one_large_graph_is_that_of_others(
-    count: int, padding: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    union = union_of(nx.disjoint_union(nx.barabasi_albert_graph(120, 2, seed=0), nx.empty_graph(2)))
-    anchors = np.concatenate([anchor_rows(union, [count]), np.full((1, padding), -1)], axis=1)
-    expected, values = anchor_basis(union, anchors)
-    monkeypatch.setattr("psgnn.graph._graph.LARGE_NODES", 1)
-    basis, found = anchor_basis(union, anchors)
-    assert basis.shape == (122, count + padding)
-    assert basis.flags.c_contiguous
-    np.testing.assert_allclose(found, values, atol=1e-4)
-    # Eigenvectors have no sign, and those of equal values no direction: compare what they span.
-    np.testing.assert_allclose(basis @ (found.T * basis.T), expected @ (values.T * expected.T), atol=1e-4)
-
-
 def test_a_smoother_does_not_mix_up_its_arrays() -> None:
-    smoother = _SmootherOfOne(union_of(RANDOM))
+    smoother = _Smoother(union_of(RANDOM))
     x = whole_lines(24, 16)
     given = np.random.default_rng(0).normal(size=x.shape).astype(np.float32)
     for _ in range(3):  # after an odd number of steps the array that is left over is the caller's
@@ -348,13 +332,20 @@ def test_the_number_of_cores_changes_no_bit_of_statistics(monkeypatch: pytest.Mo
 
 
 @pytest.mark.parametrize("lines", [1, 2, 3, 4, 7])
-def test_one_large_graph_is_smoothed_as_many_are(lines: int) -> None:
-    union = union_of(nx.disjoint_union(nx.barabasi_albert_graph(80, 2, seed=0), nx.empty_graph(2)))
-    of_many, of_one = _Smoother(union), _SmootherOfOne(union)
-    x = whole_lines(82, 16 * lines)
+def test_smoothing_agrees_with_dense_algebra(lines: int) -> None:
+    graphs = [nx.disjoint_union(nx.barabasi_albert_graph(80, 2, seed=0), nx.empty_graph(2)), nx.path_graph(9)]
+    union = union_of(*graphs)
+    smoother, x = _Smoother(union), whole_lines(91, 16 * lines)
     x[...] = np.random.default_rng(0).normal(size=x.shape)
-    np.testing.assert_allclose(of_one(x), of_many(x), atol=1e-5)
-    np.testing.assert_allclose(of_one.towards(x.copy(), 3), of_many.towards(x.copy(), 3), atol=1e-5)
+    dense = np.zeros((91, 91))
+    for graph, own in zip(graphs, (slice(0, 82), slice(82, 91)), strict=True):
+        links = nx.to_numpy_array(graph)
+        tau = 0.1 * links.sum() / len(graph)
+        scale = 1 / np.sqrt(links.sum(axis=0) + tau)
+        dense[own, own] = scale[:, None] * (links + tau / len(graph)) * scale
+    np.testing.assert_allclose(smoother(x), dense @ x, atol=1e-5)
+    half = (np.eye(91) + dense) / 2
+    np.testing.assert_allclose(smoother.towards(x.copy(), 3), half @ half @ half @ x, atol=1e-5)
 
 
 def test_rows_that_are_no_whole_lines_are_not_read() -> None:
@@ -362,12 +353,12 @@ def test_rows_that_are_no_whole_lines_are_not_read() -> None:
     for width, out_width in ((5, 5), (16, 32)):
         x, out = (np.ones((3, columns), np.float32) for columns in (width, out_width))
         with pytest.raises(ValueError, match="whole lines"):
-            smooth(adjacency, x, 0.5, one, x[0], out)
+            smooth(adjacency, x, 0.5, one, x[:1], np.zeros(3, np.int64), out)
     with pytest.raises(ValueError, match="share memory"):
-        smooth(adjacency, whole := whole_lines(3, 16), 0.5, one, whole[0], whole)
+        smooth(adjacency, whole := whole_lines(3, 16), 0.5, one, whole[:1], np.zeros(3, np.int64), whole)
     doubles = np.ones((3, 16)), np.zeros((3, 16))
     with pytest.raises(TypingError, match="float32"):
-        smooth(adjacency, doubles[0], 0.5, one, doubles[0][0], doubles[1])
+        smooth(adjacency, doubles[0], 0.5, one, doubles[0][:1], np.zeros(3, np.int64), doubles[1])
 
 
 def test_lines_begin_where_those_of_the_cache_do() -> None:
@@ -377,18 +368,6 @@ def test_lines_begin_where_those_of_the_cache_do() -> None:
         assert lines.shape == (nodes, 16 * -(-width // 16))
         assert lines.flags.c_contiguous
         assert not lines.any()
-
-
-@pytest.mark.parametrize("off", [None, "pagerank", "diffusion"])
-def test_channels_of_large_graphs_are_the_same(monkeypatch: pytest.MonkeyPatch, off: str | None) -> None:
-    graphs = [data_of(BROKEN)]
-    parts = Parts() if off is None else replace(Parts(), **{off: False})
-    anchors = np.array([[2, 9, 12, 17]])
-    expected = measured(view_of(graphs), anchors, parts).channels
-    monkeypatch.setattr("psgnn.graph._graph.LARGE_NODES", 1)
-    for name in ("pagerank_columns", "diffusion_columns"):  # another way is taken
-        monkeypatch.setattr(f"psgnn.distances._oracle.{name}", None)
-    np.testing.assert_allclose(measured(view_of(graphs), anchors, parts).channels, expected, atol=1e-4)
 
 
 def test_roles_as_networkx_has_them() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -19,7 +19,7 @@ from psgnn.distances._engine import (
     expand,
 )
 from psgnn.distances._lengths import Lengths, LengthSearch, check_lengths
-from psgnn.distances._propagation import Floats, diffusion_columns, pagerank_columns
+from psgnn.distances._propagation import Floats, walk_columns
 from psgnn.errors import InputError, check_integer
 from psgnn.graph._graph import Adjacency, Graph, GraphBatch, IntArray
 from psgnn.graph._names import node_ids
@@ -101,15 +101,20 @@ class DistanceOracle:
         parallel_map(part, range(cores), csr[1].size * shape[1])
         return hops, who
 
-    def pagerank(self, anchors: npt.ArrayLike, *, restart: float = 0.15, steps: int = 20) -> Floats:
-        """Personalised PageRank from the anchors, float32 ``[N, K]``."""
-        nodes, starts = self._lanes(self.anchor_table(anchors))
-        return pagerank_columns(self.union.adjacency, nodes, starts, restart=restart, steps=steps)
-
-    def diffusion(self, anchors: npt.ArrayLike, *, steps: tuple[int, ...] = (2, 4)) -> list[Floats]:
-        """Normalised diffusion from the anchors, one float32 ``[N, K]`` for each entry of `steps`."""
-        nodes, starts = self._lanes(self.anchor_table(anchors))
-        return diffusion_columns(self.union.adjacency, nodes, starts, steps=steps)
+    def walks(
+        self,
+        anchors: npt.ArrayLike,
+        *,
+        restarts: Sequence[float] = (),
+        diffusion: Sequence[int] = (),
+        steps: int = 20,
+    ) -> list[Floats]:
+        """PageRank for each restart, then diffusion for each number of steps, float32 ``[N, K]`` each."""
+        table = self.anchor_table(anchors)
+        graph_of = self.union.graph_of if self.union.num_graphs > 1 else None
+        return walk_columns(
+            self.union.adjacency, table, graph_of, restarts=restarts, diffusion=diffusion, steps=steps
+        )
 
     def anchor_table(self, anchors: npt.ArrayLike) -> IntArray:
         """The anchors as a checked int64 ``[G, K]`` table."""

@@ -28,11 +28,17 @@ def spread(adjacency: Adjacency, x: Floats, inward: Floats, outward: Floats) -> 
 
 
 def smooth(
-    adjacency: Adjacency, x: Floats, kept: float, weights: Floats, everywhere: Floats, out: Floats
+    adjacency: Adjacency,
+    x: Floats,
+    kept: float,
+    weights: Floats,
+    everywhere: Floats,
+    graph_of: IntArray,
+    out: Floats,
 ) -> None:
-    """``kept x + diag(weights) (A x + everywhere)`` for ``x [N, K]`` in one pass, on all cores, into `out`.
+    """Write ``kept x + diag(weights) (A x + everywhere[graph_of])`` into `out`, in one pass and on all cores.
 
-    Both are of `whole_lines`.
+    x and `out` ``[N, K]`` are of `whole_lines`; `everywhere` is ``[G, K]``.
     """
     if x.shape[1] % LINE or out.shape != x.shape:  # kernels would read beside the array
         raise ValueError(
@@ -40,7 +46,7 @@ def smooth(
         )
     if np.may_share_memory(x, out):
         raise ValueError("x and out share memory")
-    in_parts(adjacency, x.shape[1], smooth_rows, x, np.float32(kept), weights, everywhere, out)
+    in_parts(adjacency, x.shape[1], smooth_rows, x, np.float32(kept), weights, everywhere, graph_of, out)
 
 
 def in_parts(adjacency: Adjacency, width: int, kernel: Callable[..., None], *arguments: Any) -> None:
@@ -122,36 +128,42 @@ def diffusion_columns(
 def walk_columns(
     adjacency: Adjacency,
     nodes: IntArray,
+    graph_of: IntArray | None = None,
     *,
     restarts: Sequence[float] = (),
     diffusion: Sequence[int] = (),
     steps: int = 20,
 ) -> list[Floats]:
-    r"""`pagerank_columns` for each of the restarts, then `diffusion_columns`, from one walk a node.
+    r"""`pagerank_columns` for each of the restarts, then `diffusion_columns`, from one walk per column.
 
     Both are made of the same steps :math:`q_t = (A D^{-1})^t e_a`:
 
     .. math:: p = r \sum_{t < T} (1 - r)^t q_t + (1 - r)^T q_T, \qquad
               (D^{-1/2} A D^{-1/2})^t e_a = \sqrt{d_a / d_v} \, q_t
 
-    One walk takes half the time of a walk for each, and the memory of all of them.
+    One walk takes half the time of a walk for each, and the memory of all of them. In a batch of graphs
+    ``nodes [G, K]`` has a row per graph, padded with -1, and ``graph_of [N]`` says where each node is.
     """
+    table = np.atleast_2d(nodes)
+    graphs, columns = np.nonzero(table >= 0)
+    starts = table[graphs, columns]
     degrees = np.maximum(adjacency.degrees, 1).astype(np.float32)
     inward, root = (1 / degrees).astype(np.float32), np.sqrt(degrees)
-    x, y = (whole_lines(adjacency.num_nodes, nodes.size) for _ in range(2))
-    columns = np.arange(nodes.size)
-    x[nodes, columns] = inward[nodes]  # what a node passes on to each of its neighbours
-    sums = np.zeros((len(restarts), adjacency.num_nodes, nodes.size), np.float32)
+    x, y = (whole_lines(adjacency.num_nodes, table.shape[1]) for _ in range(2))
+    x[starts, columns] = inward[starts]  # what a node passes on to each of its neighbours
+    sums = np.zeros((len(restarts), adjacency.num_nodes, table.shape[1]), np.float32)
     for restart, total in zip(restarts, sums, strict=True):
-        total[nodes, columns] = restart
+        total[starts, columns] = restart
+    roots = np.zeros(table.shape, np.float32)
+    roots[graphs, columns] = root[starts]
     spreads = {}
     for t in range(1, max(steps if restarts else 1, *diffusion, 1) + 1):
         weights = [(1 - r) ** t * (r if t < steps else 1) * (t <= steps) for r in restarts]
-        in_parts(adjacency, nodes.size, walk_rows, x, inward, np.array(weights, np.float32), sums, y)
+        in_parts(adjacency, table.shape[1], walk_rows, x, inward, np.array(weights, np.float32), sums, y)
         x, y = y, x
         if t in diffusion:
-            spreads[t] = x[:, : nodes.size] * root[:, None]
-            spreads[t] *= root[nodes]
+            spreads[t] = x[:, : table.shape[1]] * root[:, None]
+            spreads[t] *= roots[0] if graph_of is None else roots[graph_of]
     return [*sums, *(spreads[t] for t in diffusion)]
 
 

@@ -100,15 +100,16 @@ def smooth_rows(
     kept: np.float32,
     weights: Floats,
     everywhere: Floats,
+    graph_of: npt.NDArray[np.int64],
     y: Floats,
     first: int,
     last: int,
 ) -> None:
-    """Rows ``first:last`` of ``y = kept x + diag(weights) (A x + everywhere)``."""
+    """Rows ``first:last`` of ``y = kept x + diag(weights) (A x + everywhere[graph_of])``."""
     for v in range(first, last):
         row = y[v]
         for k in range(row.size):
-            row[k] = everywhere[k]
+            row[k] = everywhere[graph_of[v], k]
         _add_neighbours(indptr, indices, x, v, y)
         for k in range(row.size):
             row[k] = kept * x[v, k] + weights[v] * row[k]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from psgnn.distances._oracle import DistanceOracle
-from psgnn.distances._propagation import Floats, spread, walk_columns
+from psgnn.distances._propagation import Floats, spread
 from psgnn.graph._graph import Adjacency, GraphBatch, IntArray
 from psgnn.memory import empty_columns, keep_columns
 from psgnn.positions._kinds import KindMeasures
@@ -168,43 +167,20 @@ def measure_channels(
             lambda rows: np.where(hops[rows] >= 0, 1 / (1 + np.maximum(hops[rows], 0)), 0),
             lambda rows: np.where(hops[rows] >= 0, hops[rows], far[union.graph_of[rows], None]),
         ]
-    place = 0
-    for flows in _flows(oracle, nodes, parts):
-        columns += [partial(_logs, flow) for flow in flows]
-        place, columns = _write(channels, place, columns), []
-    _write(channels, place, columns)  # hops, where there are no flows
-    return hops, channels
-
-
-def _write(channels: Floats, place: int, columns: Sequence[Column]) -> int:
-    """Fill the channels from `place` on, and say which comes next."""
+    flows = oracle.walks(
+        nodes,
+        restarts=RESTARTS if parts.pagerank else (),
+        diffusion=DIFFUSION_STEPS if parts.diffusion else (),
+    )
+    columns += [partial(_logs, flow) for flow in flows]
     for rows in _blocks(channels):
-        for c, column in enumerate(columns, place):
+        for c, column in enumerate(columns):
             channels[rows, :, c] = column(rows)
-    return place + len(columns)
+    return hops, channels
 
 
 def _logs(flow: Floats, rows: slice) -> Floats:
     return np.asarray(np.log(flow[rows] + np.float32(FLOOR)))
-
-
-def _flows(oracle: DistanceOracle, nodes: IntArray, parts: Parts) -> Iterator[list[Floats]]:
-    """PageRank and diffusion from the anchors, ``[N, K]`` each, those that are measured together in a list."""
-    union = oracle.union
-    if union.large and union.num_graphs == 1:
-        # The same but for rounding. Others keep a walk for each, since from them the weights that come with the package
-        # are rebuilt to the last bit.
-        yield walk_columns(
-            union.adjacency,
-            nodes[0],
-            restarts=RESTARTS if parts.pagerank else (),
-            diffusion=DIFFUSION_STEPS if parts.diffusion else (),
-        )
-        return
-    for restart in RESTARTS if parts.pagerank else ():
-        yield [oracle.pagerank(nodes, restart=restart)]
-    if parts.diffusion:
-        yield oracle.diffusion(nodes, steps=DIFFUSION_STEPS)
 
 
 def _measure(view: View, nodes: IntArray, parts: Parts) -> Positions:

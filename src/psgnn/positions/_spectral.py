@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from psgnn.distances._propagation import Floats, indicator, smooth, spread, whole_lines
+from psgnn.distances._propagation import Floats, smooth, whole_lines
 from psgnn.graph._graph import GraphBatch, IntArray
 
 ITERATIONS = 4
@@ -25,16 +25,10 @@ def anchor_basis(union: GraphBatch, anchors: IntArray) -> tuple[Floats, Floats]:
     """
     table = np.asarray(anchors)[:, :MOST_VECTORS]
     counts = (table >= 0).sum(axis=1)
-    if union.large and union.num_graphs == 1:
-        smoother: _Smoother = _SmootherOfOne(union)
-        basis = whole_lines(union.num_nodes, table.shape[1])
-        (present,) = np.nonzero(table[0] >= 0)
-        basis[table[0, present], present] = 1
-    else:
-        smoother = _Smoother(union)
-        nodes = table.T[table.T >= 0]
-        starts = np.concatenate([[0], np.cumsum((table.T >= 0).sum(axis=1))])
-        basis = indicator(union.num_nodes, nodes, starts)
+    smoother = _Smoother(union)
+    basis = whole_lines(union.num_nodes, table.shape[1])
+    graphs, columns = np.nonzero(table >= 0)
+    basis[table[graphs, columns], columns] = 1
     for _ in range(ITERATIONS):
         basis = smoother.towards(basis, STEPS)
         _orthonormalise(basis, union.ptr, counts)
@@ -66,7 +60,10 @@ def _row_blocks(first: int, last: int) -> list[slice]:
 
 
 class _Smoother:
-    """Multiplication by S."""
+    """Multiplication by S: one pass over the links, between two arrays of whole lines.
+
+    With the diagonal c of scales, S = c (A + share) c. What is multiplied is c x: a neighbour is one row to read.
+    """
 
     def __init__(self, union: GraphBatch) -> None:
         self.union = union
@@ -75,50 +72,24 @@ class _Smoother:
         tau = 0.1 * np.maximum(mean, 1e-3)
         self.scale = (1 / np.sqrt(degrees + tau[union.graph_of])).astype(np.float32)
         self.share = (tau / union.sizes).astype(np.float32)  # [G]
-        self.lonely = degrees == 0
-
-    def __call__(self, x: Floats) -> Floats:
-        y = spread(self.union.adjacency, x, self.scale, self.scale)
-        y[self.lonely] = 0  # `spread` lets a node without links keep its row
-        total = np.add.reduceat(self.scale[:, None] * x, self.union.ptr[:-1], axis=0) * self.share[:, None]
-        for rows in _row_blocks(0, self.union.num_nodes):
-            y[rows] += self.scale[rows, None] * total[self.union.graph_of[rows]]
-        return y
-
-    def towards(self, x: Floats, steps: int) -> Floats:
-        """So many multiplications by (I + S) / 2, in place of x."""
-        for _ in range(steps):
-            x += self(x)
-            x *= np.float32(0.5)
-        return x
-
-
-class _SmootherOfOne(_Smoother):
-    """The same of one large graph but for rounding: one pass a multiplication, between two arrays of whole lines.
-
-    With the diagonal c of scales, S = c (A + share) c. What is multiplied is c x: a neighbour is one row to read.
-    """
-
-    def __init__(self, union: GraphBatch) -> None:
-        super().__init__(union)
         self._spare: Floats | None = None  # the array that the last multiplication has left
 
     def __call__(self, x: Floats) -> Floats:
         return self._multiplied(x, whole_lines(*x.shape), 0.0, 1)
 
     def towards(self, x: Floats, steps: int) -> Floats:
-        """So many multiplications by (I + S) / 2; x is used up."""
+        """That many multiplications by (I + S) / 2; x is used up."""
         return self._multiplied(x, x, 0.5, steps)
 
     def _multiplied(self, x: Floats, first: Floats, kept: float, steps: int) -> Floats:
-        """So many multiplications by ``kept I + (1 - kept) S``; the first of the two arrays may be that of x."""
-        spare, self._spare = self._spare, None
+        """That many multiplications by ``kept I + (1 - kept) S``; the first of the two arrays may be that of x."""
+        union, spare, self._spare = self.union, self._spare, None
         y = whole_lines(*x.shape) if spare is None or spare is x or spare.shape != x.shape else spare
         x = np.multiply(x, self.scale[:, None], out=first)
         weights = np.float32(1 - kept) * self.scale**2
         for _ in range(steps):
-            everywhere = self.share[0] * x.sum(axis=0)
-            smooth(self.union.adjacency, x, kept, weights, everywhere, y)
+            everywhere = self.share[:, None] * np.add.reduceat(x, union.ptr[:-1], axis=0)
+            smooth(union.adjacency, x, kept, weights, everywhere, union.graph_of, y)
             x, y = y, x
         x /= self.scale[:, None]
         self._spare = y
