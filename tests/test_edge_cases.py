@@ -64,7 +64,7 @@ def test_one_node_is_its_own_anchor() -> None:
         ("gcn", {"decoder": "set"}, "needs encoder=channels"),
         ("psgnn", NOTHING, "all parts of a position are off"),
         ("gcn", {"anchors": 5}, "model gcn has no anchors; leave out anchors=5"),
-        ("pgnn", {"anchors": "log"}, r"log\^2 N by definition; leave out anchors=log or name another picker"),
+        ("pgnn", {"anchors": "log"}, r"log\^2 N; leave out anchors=log, or set picker"),
     ],
 )
 def test_parts_that_do_not_fit_are_named(name: str, options: dict[str, Any], message: str) -> None:

@@ -685,6 +685,22 @@ def test_a_group_has_every_entry_of_its_registry(manifest: Manifest) -> None:
     ]
 
 
+def test_a_preset_is_measured_with_anchors_chosen_in_several_ways_and_numbers(tmp_path: Path) -> None:
+    group = '[methods.chosen]\npickers = ["degree", "boosted"]\nseeds = 2\n'
+    text = SMALL.replace("[methods.gcn]", group + "\n[methods.gcn]").replace(
+        'methods = ["gcn", "rules"]', 'methods = ["gcn", "chosen"]'
+    )
+    few = load_manifest("small", folder_of(tmp_path, text)).expand("chosen")
+    assert [(method.name, method.options) for method in few] == [
+        ("learned-degree", {"picker": "degree"}),
+        ("learned-boosted", {"picker": "boosted"}),
+    ]
+    text = text.replace("seeds = 2\n\n[methods.gcn]", "anchors = [2, 16]\n\n[methods.gcn]")
+    many = load_manifest("small", folder_of(tmp_path, text)).expand("chosen")
+    assert [method.name for method in many][:2] == ["learned-degree-2", "learned-degree-16"]
+    assert many[1].options == {"picker": "degree", "anchors": 16}
+
+
 # --- the graph of the leak check
 
 

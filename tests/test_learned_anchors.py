@@ -151,34 +151,6 @@ def test_other_graphs_get_farthest_first_anchors(method: str) -> None:
     assert picker(stranger).nodes[0].tolist() == expected.tolist()
 
 
-@pytest.mark.parametrize("planted", [(1, 17), (4, 29), (2, 9, 22)])
-def test_swaps_find_the_nodes_that_decide_together(planted: tuple[int, ...]) -> None:
-    known = alike(*planted)
-    found = set(learnt("swapped", known[0], known, k=len(planted))[0].tolist())
-    assert found == set(planted)
-
-
-@pytest.mark.parametrize("planted", [(6, 18, 28, 29), (0, 2, 20, 26), (5, 7, 13, 24)])
-def test_swaps_repair_what_boosting_chose_too_early(planted: tuple[int, ...]) -> None:
-    """Seen alone, another node explains more than one of the planted ones; a swap takes it out again."""
-    known = alike(*planted)
-    boosted, swapped = (
-        set(learnt(method, known[0], known, 4)[0].tolist()) for method in ("boosted", "swapped")
-    )
-    assert boosted != set(planted)
-    assert swapped == set(planted)
-
-
-def test_candidates_of_a_large_graph_are_refined_around_the_chosen(monkeypatch: pytest.MonkeyPatch) -> None:
-    """With few candidates the node that decides is hardly among the first ones; its neighbours lead to it."""
-    monkeypatch.setattr("psgnn.models._boosted.MOST_CANDIDATES", 12)
-    known = alike(12)
-    found = {method: [] for method in ("boosted", "swapped")}
-    for method, seeds in found.items():
-        seeds += [12 in learnt(method, known[0], known, 2, seed)[0].tolist() for seed in range(12)]
-    assert sum(found["swapped"]) > sum(found["boosted"])
-
-
 # --- the preset
 
 

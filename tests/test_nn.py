@@ -196,18 +196,19 @@ def test_layer_equals_the_naive_loops(last: bool, options: dict[str, Any]) -> No
     assert torch.allclose(layer(h, choice.measure(view)), naive_layer(layer, h, view, choice), atol=1e-5)
 
 
-def test_sets_are_as_near_as_their_nearest_member() -> None:
+@pytest.mark.parametrize("copies", [None, 1, 2])
+def test_sets_are_as_near_as_their_nearest_member(copies: int | None) -> None:
     view = three_views()
-    picker = RandomSets(seed=2).eval()
+    picker = RandomSets(seed=2, copies=copies).eval()
     choice = picker(view)
     seen = choice.measure(view)
     sets = choice.per_graph(view)
     levels = [int(np.log2(n)) for n in view.union.sizes]
-    assert [len(parts) for parts in sets] == [level**2 for level in levels]
+    assert [len(parts) for parts in sets] == [level * (copies or level) for level in levels]
     for g, parts in enumerate(sets):
         first, last = view.union.ptr[g], view.union.ptr[g + 1]
         for j, part in enumerate(parts):
-            assert len(part) == max(int(view.union.sizes[g]) >> (1 + j // levels[g]), 1)
+            assert len(part) == max(int(view.union.sizes[g]) >> (1 + j // (copies or levels[g])), 1)
             shape = nx.convert_node_labels_to_integers(SHAPES[g])
             lengths = nx.multi_source_dijkstra_path_length(shape, {v - int(first) for v in part})
             expected = [lengths.get(v, -1) + 1 for v in range(last - first)]

@@ -12,6 +12,10 @@
     [methods.rules]                # one method for every entry of a registry
     expand = "rules"
 
+    [methods.chosen]               # a preset with anchors chosen in these ways
+    pickers = ["degree", "farthest-first"]
+    preset = "learned"
+
     [[rows]]                       # what the methods are measured on
     name = "grid-link"
     title = "Grid 20x20, link"
@@ -138,6 +142,31 @@ class _MethodGroup(_Strict):
     seeds: Seeds = 10
 
 
+class _PickerGroup(_Strict):
+    """A preset of psgnn with anchors chosen in several ways, and perhaps in several numbers."""
+
+    pickers: tuple[Name, ...] = Field(min_length=1)
+    anchors: tuple[int, ...] = ()  # how many; none: as many as the preset says
+    preset: str = "learned"
+    seeds: Seeds = 10
+
+    def methods(self) -> list[MethodSpec]:
+        """``learned-degree`` with the number of the preset, ``learned-degree-16`` with 16 anchors."""
+        return [
+            MethodSpec(
+                name="-".join([self.preset, picker, *map(str, many.values())]),
+                kind="model",
+                of="psgnn",
+                preset=self.preset,
+                title=", ".join([picker, *(f"{k} anchors" for k in many.values())]),
+                options={"picker": picker, **many},
+                seeds=self.seeds,
+            )
+            for picker in self.pickers
+            for many in ([{"anchors": k} for k in self.anchors] or [{}])
+        ]
+
+
 class Section(_Strict):
     """A part of the page: rows and methods, as a table for every row, as a matrix, or as a line for every row."""
 
@@ -168,7 +197,7 @@ class Manifest(_Strict):
     page: str | None = None  # the document that shows it, relative to the folder
     first_seed: int = Field(100, ge=0)
     rows: tuple[Row, ...] = ()
-    methods: dict[Name, _MethodGroup | _SingleMethod] = {}
+    methods: dict[Name, _PickerGroup | _MethodGroup | _SingleMethod] = {}
     sections: tuple[Section, ...] = ()
     figures: tuple[FigureSpec, ...] = ()
     search: Search | None = None
@@ -195,6 +224,8 @@ class Manifest(_Strict):
     def expand(self, name: str) -> list[MethodSpec]:
         """The method of that name, or those of the group of that name."""
         entry = self.methods[name]
+        if isinstance(entry, _PickerGroup):
+            return entry.methods()
         if isinstance(entry, _MethodGroup):
             return [
                 MethodSpec(preset=entry.preset, seeds=entry.seeds, **fields)

@@ -125,7 +125,6 @@ _RESERVED = (
     "score",
     "sequential",
     "boosted",
-    "swapped",
     "random-search",
     "random-sets",
     "none",

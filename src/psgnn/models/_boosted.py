@@ -1,4 +1,4 @@
-"""Anchors learned from the training pairs before training: by boosting and swaps, and by random search as control."""
+"""Anchors learned from the training pairs before training: by boosting, and by random search as its control."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import torch
 
 from psgnn.anchors._rules import anchor_counts, batch_anchors
 from psgnn.distances._oracle import DistanceOracle
-from psgnn.graph._graph import Adjacency, GraphBatch, IntArray
+from psgnn.graph._graph import GraphBatch, IntArray
 from psgnn.kernels._anchors import CELLS, RIDGE, cell_gains, pair_cells
 from psgnn.models._anchor_sets import AnchorSet
 from psgnn.models._interfaces import Picker, Seen
@@ -18,13 +18,12 @@ from psgnn.models._view import TensorView
 
 Floats = npt.NDArray[np.float64]
 STEP = 0.5
-POLISH, MOST_SWEEPS, LEAST_GAIN = 3, 5, 1e-3
 MOST_CANDIDATES, MOST_PAIRS = 1024, 20_000
 MOST_MEASURED = 2 * 10**8  # hops from candidates to nodes, two bytes each
 
 
 class _Boost:
-    """An additive score: one table over the cells of each anchor, each fitted to what the others leave open."""
+    """An additive score: one table over the cells of each anchor, each fitted to what those before leave open."""
 
     def __init__(self, cells: npt.NDArray[np.uint8], labels: Floats) -> None:
         self.cells, self.labels = cells, labels
@@ -35,12 +34,6 @@ class _Boost:
     def chosen(self) -> list[int]:
         """The candidates that have a table."""
         return list(self.tables)
-
-    @property
-    def loss(self) -> float:
-        """The log-loss of the pairs, with the ridge of the tables."""
-        ridge = sum(float((table**2).sum()) for table in self.tables.values())
-        return _log_loss(self.score, self.labels) + 0.5 * RIDGE * ridge
 
     def score_of(self, cells: npt.NDArray[np.uint8]) -> Floats:
         """The score of other pairs, ``[P]``."""
@@ -58,67 +51,27 @@ class _Boost:
         gains[self.chosen] = -1
         return int(np.argmax(gains))
 
-    def fit(self, candidate: int, rate: float = STEP) -> None:
-        """Take a Newton step, shortened by the rate, in the table of a candidate."""
+    def add(self, candidate: int) -> None:
+        """Give a candidate a table: a shortened Newton step on the log-loss."""
         slope, curve = self._slope()
         cell = self.cells[candidate]
-        old = self.tables.get(candidate, np.zeros(CELLS))
-        up = np.bincount(cell, slope, CELLS) - RIDGE * old
-        step = rate * up / (np.bincount(cell, curve, CELLS) + RIDGE)
-        self.tables[candidate] = old + step
-        self.score += step[cell]
-
-    def drop(self, candidate: int) -> None:
-        """Take the table of a candidate away."""
-        self.score -= self.tables.pop(candidate)[self.cells[candidate]]
-
-    def polish(self, rounds: int = POLISH) -> None:
-        """Fit all tables together, one after another."""
-        for _ in range(rounds):
-            for candidate in self.chosen:
-                self.fit(candidate)
-
-    def copy(self) -> _Boost:
-        """The same score, to try something on."""
-        other = _Boost(self.cells, self.labels)
-        other.score, other.tables = self.score.copy(), dict(self.tables)
-        return other
+        table = STEP * np.bincount(cell, slope, CELLS) / (np.bincount(cell, curve, CELLS) + RIDGE)
+        self.tables[candidate] = table
+        self.score += table[cell]
 
 
 def _log_loss(score: Floats, labels: Floats) -> float:
     return float(np.logaddexp(0, np.where(labels == 1, -score, score)).sum())
 
 
-def _swap(boost: _Boost) -> _Boost:
-    """Exchange anchors, one at a time, for the candidate that lowers the loss most, until no exchange does."""
-    boost = boost.copy()
-    boost.polish()
-    for _ in range(MOST_SWEEPS):
-        before = boost.loss
-        for candidate in boost.chosen:
-            trial = boost.copy()
-            trial.drop(candidate)
-            trial.fit(trial.best())
-            trial.polish()
-            if trial.loss < boost.loss - LEAST_GAIN:
-                boost = trial
-        if boost.loss > before - LEAST_GAIN:
-            break
-    return boost
-
-
 class LearnedPicker(Picker):
-    r"""Anchors that explain the training pairs of their graph; fixed once they are learnt.
+    r"""Anchors that explain the training pairs of their graph; fixed once they are learned.
 
     ``boosted``: one after another, each the node whose table :math:`t(|d_u - d_v|, \min(d_u, d_v))` lowers the
-    log-loss of the training pairs most, given the tables of the anchors so far. ``swapped``: these, and then each
-    anchor is exchanged for the candidate that lowers the loss most, until no exchange does. ``random-search``, the
+    log-loss of the training pairs most, given the tables of the anchors so far. ``random-search``, the
     control: as many random sets as ``boosted`` looks at candidates, tables fitted in the same way, and of them the
     set with the lowest log-loss on the validation pairs. A graph without pairs to learn from gets farthest-first
-    anchors.
-
-    Of a graph with more than a thousand nodes or so, candidates are a random sample; ``swapped`` then looks once
-    more among the neighbours of the nodes that it chose.
+    anchors. On graphs of more than `MOST_CANDIDATES` nodes the candidates are a random sample.
     """
 
     learns_first = True
@@ -126,10 +79,10 @@ class LearnedPicker(Picker):
     def __init__(self, method: str, k: int | str, seed: int = 0) -> None:
         super().__init__()
         self.method, self.k, self.seed = method, k, seed
-        self._learnt: tuple[GraphBatch, IntArray] | None = None
+        self._learned: tuple[GraphBatch, IntArray] | None = None
 
     def keeps_anchors(self, reads_positions: bool) -> bool:
-        """Keep what was learnt."""
+        """Keep what was learned."""
         return True
 
     def learn(self, view: TensorView, training: Sequence[Seen], validation: Seen) -> None:
@@ -140,14 +93,14 @@ class LearnedPicker(Picker):
             found = self._of_graph(view, g, int(count), training, validation)
             if found is not None:
                 nodes[g, :count] = found
-        self._learnt = view.union, nodes
+        self._learned = view.union, nodes
 
     def forward(
         self, view: TensorView, generator: torch.Generator | None = None, exploration: float = 0.0
     ) -> AnchorSet:
-        """The learnt anchors; on other graphs, on which nothing was learnt, farthest-first ones."""
-        if self._learnt is not None and self._learnt[0] is view.union:
-            return AnchorSet.plain(self._learnt[1])
+        """The learned anchors; on other graphs, on which nothing was learned, farthest-first ones."""
+        if self._learned is not None and self._learned[0] is view.union:
+            return AnchorSet.plain(self._learned[1])
         return AnchorSet.plain(self._spread(view))
 
     def _spread(self, view: TensorView) -> IntArray:
@@ -170,38 +123,15 @@ class LearnedPicker(Picker):
             return np.asarray(candidates[best.chosen])
         boost = _Boost(cells, labels)
         for _ in range(count):
-            boost.fit(boost.best())
-        if self.method == "boosted":
-            return np.asarray(candidates[boost.chosen])
-        boost = _swap(boost)
-        if most == size:
-            return np.asarray(candidates[boost.chosen])
-        chosen = candidates[boost.chosen]
-        near = _around(view.union.graph(g), chosen - first, most - count, rng) + first
-        candidates = np.concatenate([chosen, near])
-        cells, labels = _table(training, g, candidates, rng)
-        return np.asarray(candidates[_swap(_fitted(cells, labels, np.arange(count))).chosen])
-
-
-def _around(adjacency: Adjacency, nodes: IntArray, most: int, rng: np.random.Generator) -> IntArray:
-    """Neighbours of the nodes, then neighbours of those, at most so many and none of the nodes themselves."""
-    found = nodes
-    for _ in range(2):
-        starts, ends = adjacency.indptr[found], adjacency.indptr[found + 1]
-        ends = np.minimum(ends, starts + most)  # a hub has more neighbours than can be looked at
-        near = [adjacency.indices[start:end] for start, end in zip(starts, ends, strict=True)]
-        found = np.unique(np.concatenate([found, *near]).astype(np.int64))
-        if found.size - nodes.size >= most:
-            break
-    found = np.setdiff1d(found, nodes)
-    return found if found.size <= most else np.sort(rng.choice(found, most, replace=False))
+            boost.add(boost.best())
+        return np.asarray(candidates[boost.chosen])
 
 
 def _fitted(cells: npt.NDArray[np.uint8], labels: Floats, chosen: IntArray) -> _Boost:
     """Tables of given candidates, fitted one after another."""
     boost = _Boost(cells, labels)
     for candidate in chosen:
-        boost.fit(int(candidate))
+        boost.add(int(candidate))
     return boost
 
 

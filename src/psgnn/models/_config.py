@@ -26,7 +26,7 @@ from psgnn.models._presets import (
 from psgnn.positions._measure import PAIR_LOOKS
 from psgnn.registry import ExtendedNames
 
-LEARNED_PICKERS = ("swapped", "boosted", "random-search")
+LEARNED_PICKERS = ("boosted", "random-search")
 PICKERS = ExtendedNames(("score", "sequential", *LEARNED_PICKERS, "random-sets", "named", "none"), RULES)
 DECODERS = ("dot", "distance", "set", "context")
 ESTIMATORS = ("gate", "straight-through", "simple", "reinforce")
@@ -47,6 +47,7 @@ class ModelConfig(BaseModel):
     # Picker: which nodes are anchors.
     picker: str = "none"
     anchors: int | str | list[str] = "log"  # how many, or which: their names (picker "named")
+    sets_per_size: int | None = Field(None, ge=1)  # picker "random-sets": of each size; None: log N
     estimator: str = "gate"
     scorer: str = "gen"
     scorer_layers: int = Field(3, ge=1)
@@ -179,7 +180,7 @@ def _check_has_anchors(name: str, picker: str, asked: Any) -> None:
         raise InputError(f"model {name} has no anchors; leave out anchors={asked}")
     if picker == "random-sets":
         raise InputError(
-            f"the random sets of {name} are log^2 N by definition; leave out anchors={asked} or name another picker"
+            f"the random sets of {name} are log^2 N; leave out anchors={asked}, or set picker or sets_per_size"
         )
 
 

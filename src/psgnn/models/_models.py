@@ -185,7 +185,7 @@ def _picker(config: ModelConfig) -> Picker | None:
     if config.picker == "none":
         return None
     if config.picker == "random-sets":
-        return RandomSets(config.seed)
+        return RandomSets(config.seed, copies=config.sets_per_size)
     if isinstance(config.anchors, list):
         return NamedPicker(config.anchors)
     if config.picker in LEARNED_PICKERS:

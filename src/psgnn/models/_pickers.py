@@ -84,19 +84,20 @@ class NamedPicker(Picker):
 
 
 class RandomSets(Picker):
-    """P-GNN's anchors: of each size N / 2, N / 4, ... as many random sets as there are sizes, log^2 N in all.
+    """P-GNN's anchors: random sets of N / 2, N / 4, ... nodes.
 
-    In training they are drawn anew in every step; in evaluation the seed fixes them. With ``levels``, every graph has
-    sets of that many sizes, whatever its own size.
+    There are ``copies`` sets of each size, or as many as there are sizes: log^2 N in all. In training they are drawn
+    anew in every step; in evaluation the seed fixes them. With ``levels``, every graph has sets of that many sizes,
+    whatever its own size.
     """
 
-    def __init__(self, seed: int = 0, levels: int | None = None) -> None:
+    def __init__(self, seed: int = 0, levels: int | None = None, copies: int | None = None) -> None:
         super().__init__()
-        self.seed, self.levels = seed, levels
+        self.seed, self.levels, self.copies = seed, levels, copies
 
     def resize(self, width: int, largest: int) -> None:
         """Draw sets of as many sizes as make `width` sets."""
-        self.levels = round(width**0.5)
+        self.levels = round(width**0.5) if self.copies is None else width // self.copies
 
     def forward(
         self, view: TensorView, generator: torch.Generator | None = None, exploration: float = 0.0
@@ -107,12 +108,13 @@ class RandomSets(Picker):
         levels = np.maximum(np.log2(view.union.sizes).astype(np.int64), 1)
         if self.levels is not None:
             levels = np.full_like(levels, self.levels)
-        lanes: list[list[IntArray]] = [[] for _ in range(int(levels.max()) ** 2)]
+        copies = levels if self.copies is None else np.full_like(levels, self.copies)
+        lanes: list[list[IntArray]] = [[] for _ in range(int((levels * copies).max()))]
         weight = torch.zeros(view.union.num_graphs, len(lanes))
-        for g, (size, count) in enumerate(zip(view.union.sizes, levels, strict=True)):
-            weight[g, : count**2] = 1
-            for j in range(count**2):
-                members = max(int(size) >> (1 + j // int(count)), 1)
+        for g, (size, count, same) in enumerate(zip(view.union.sizes, levels, copies, strict=True)):
+            weight[g, : count * same] = 1
+            for j in range(count * same):
+                members = max(int(size) >> (1 + j // int(same)), 1)
                 lanes[j].append(view.union.ptr[g] + rng.choice(size, members, replace=False))
         starts = np.cumsum([0, *(sum(part.size for part in lane) for lane in lanes)])
         nodes = np.concatenate([part for lane in lanes for part in lane]).astype(np.int64)

@@ -70,7 +70,7 @@ BEST_LARGE: dict[str, dict[str, Any]] = {
 # Deviates: the paper's architecture with learned anchors. They are chosen from the training pairs before training,
 # since gradients through a choice of nodes do not find them; docs/fidelity.md lists every repair.
 LEARNED: dict[str, Any] = {
-    "picker": "swapped", "anchors": "log", "encoder": "layers", "decoder": "distance", "anchor": "add", "center": True,
+    "picker": "boosted", "anchors": "log", "encoder": "layers", "decoder": "distance", "anchor": "add", "center": True,
     "hidden": 64, "layers": 2, "dropout": 0.1, "lr": 5e-3, "epochs": 2000, "patience": 400,
 }  # fmt: skip
 
