@@ -151,6 +151,14 @@ def test_other_graphs_get_farthest_first_anchors(method: str) -> None:
     assert picker(stranger).nodes[0].tolist() == expected.tolist()
 
 
+def test_an_anchor_that_decides_explains_more_than_the_next() -> None:
+    known = alike(12)
+    picker = LearnedPicker("boosted", 3)
+    picker.learn(known[0], [known], known)
+    first, second, third = picker.explained[0]
+    assert first > second - first > third - second >= 0
+
+
 # --- the preset
 
 
@@ -209,6 +217,8 @@ def test_training_keeps_the_learnt_anchors(picker: str) -> None:
     alone = LearnedPicker(picker, 6)
     alone.learn(known[0], [training], validation)
     assert result.anchors == alone(known[0]).nodes.tolist()
+    assert result.record["explained"] == alone.explained
+    assert result.record["choosing_seconds"] >= 0
 
 
 # --- the rule of the best preset

@@ -266,6 +266,15 @@ def test_moving_anchors_are_those_of_the_history(folder: Path) -> None:
     assert not moves(still)
 
 
+def test_learned_anchors_say_what_each_of_them_explains(tmp_path: Path) -> None:
+    folder = train(data_of(nx.connected_caveman_graph(4, 6)), tmp_path / "run", preset="learned")
+    (drawn,) = summarise([folder])["runs"][0]["drawn"]
+    shares = [step["explained"] for step in drawn["steps"]]
+    assert shares == psgnn.load(folder).record["explained"][0]
+    assert len(shares) == 4
+    assert 0 < shares[0] <= shares[-1] < 1
+
+
 @pytest.mark.parametrize(("name", "kind"), [("pgnn", "sets"), ("gcn", "none"), ("agnn", "nodes")])
 def test_other_models_and_several_graphs(tmp_path: Path, name: str, kind: str) -> None:
     graphs = [data_of(nx.connected_caveman_graph(3, 6)), data_of(nx.connected_caveman_graph(4, 5))]

@@ -30,10 +30,18 @@ class _Boost:
         self.score = np.zeros(labels.size)
         self.tables: dict[int, Floats] = {}  # by candidate
 
-    @property
-    def chosen(self) -> list[int]:
-        """The candidates that have a table."""
-        return list(self.tables)
+    def with_tables(self, candidates: IntArray) -> _Boost:
+        """Fit tables of these candidates, one after another."""
+        for candidate in candidates:
+            self.add(int(candidate))
+        return self
+
+    def explained(self) -> list[float]:
+        """The share of the log-loss that the first 1, 2, ... tables explain."""
+        parts = np.array([table[self.cells[candidate]] for candidate, table in self.tables.items()])
+        scores = np.cumsum(parts, axis=0)  # [K, P]
+        without = self.labels.size * np.log(2)
+        return [round(1 - _log_loss(score, self.labels) / without, 4) for score in scores]
 
     def score_of(self, cells: npt.NDArray[np.uint8]) -> Floats:
         """The score of other pairs, ``[P]``."""
@@ -48,7 +56,7 @@ class _Boost:
         """The candidate that would bring most and is not chosen yet."""
         gains = np.empty(self.cells.shape[0])
         cell_gains(self.cells, *self._slope(), gains)
-        gains[self.chosen] = -1
+        gains[list(self.tables)] = -1
         return int(np.argmax(gains))
 
     def add(self, candidate: int) -> None:
@@ -89,10 +97,11 @@ class LearnedPicker(Picker):
         """Choose the anchors of every graph of the view from pairs of known label."""
         many = anchor_counts(view.union, self.k)
         nodes = self._spread(view)
+        self.explained = [[] for _ in many]
         for g, count in enumerate(many):
             found = self._of_graph(view, g, int(count), training, validation)
             if found is not None:
-                nodes[g, :count] = found
+                nodes[g, :count], self.explained[g] = found
         self._learned = view.union, nodes
 
     def forward(
@@ -108,7 +117,8 @@ class LearnedPicker(Picker):
 
     def _of_graph(
         self, view: TensorView, g: int, count: int, training: Sequence[Seen], validation: Seen
-    ) -> IntArray | None:
+    ) -> tuple[IntArray, list[float]] | None:
+        """The anchors of a graph and what they explain; None without pairs of both labels."""
         rng = np.random.default_rng([self.seed, g])
         size, first = int(view.union.sizes[g]), int(view.union.ptr[g])
         most = min(size, max(min(MOST_CANDIDATES, MOST_MEASURED // size), count))
@@ -118,21 +128,15 @@ class LearnedPicker(Picker):
             return None
         if self.method == "random-search":
             seen, truth = _table([validation], g, candidates, rng)
-            tries = (_fitted(cells, labels, rng.choice(most, count, replace=False)) for _ in candidates)
-            best = min(tries, key=lambda boost: _log_loss(boost.score_of(seen), truth))
-            return np.asarray(candidates[best.chosen])
-        boost = _Boost(cells, labels)
-        for _ in range(count):
-            boost.add(boost.best())
-        return np.asarray(candidates[boost.chosen])
-
-
-def _fitted(cells: npt.NDArray[np.uint8], labels: Floats, chosen: IntArray) -> _Boost:
-    """Tables of given candidates, fitted one after another."""
-    boost = _Boost(cells, labels)
-    for candidate in chosen:
-        boost.add(int(candidate))
-    return boost
+            tries = (
+                _Boost(cells, labels).with_tables(rng.choice(most, count, replace=False)) for _ in candidates
+            )
+            boost = min(tries, key=lambda boost: _log_loss(boost.score_of(seen), truth))
+        else:
+            boost = _Boost(cells, labels)
+            for _ in range(count):
+                boost.add(boost.best())
+        return candidates[list(boost.tables)], boost.explained()
 
 
 def _table(

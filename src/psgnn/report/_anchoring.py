@@ -47,7 +47,15 @@ def steps_of(run: Run, g: int, final: list[Unit]) -> list[Step]:
             raise InputError("the record of the run has a damaged history of anchors; train again") from None
     if any(len(unit) > 1 for unit in final):
         return [Step(None, final)]
-    return [Step(None, final[: k + 1]) for k in range(len(final))]
+    shares = _explained(run, g, len(final))
+    return [Step(None, final[: k + 1], shares[k]) for k in range(len(final))]
+
+
+def _explained(run: Run, g: int, count: int) -> list[float | None]:
+    """What the first 1, 2, ... anchors of a graph explain, where they were learned."""
+    graphs = run.record.get("explained", [])
+    shares = graphs[g] if g < len(graphs) else []
+    return [*shares] if len(shares) == count else [None] * count
 
 
 def moves(run: Run) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -49,10 +49,14 @@ class Limits:
 
 @dataclass(frozen=True)
 class Step:
-    """A moment of the choice of anchors: its epoch (None where they do not move) and the anchors by then."""
+    """A moment of the choice of anchors: its epoch (None where they do not move) and the anchors by then.
+
+    ``explained`` is the share of the log-loss of the training pairs that learned anchors explain by then.
+    """
 
     epoch: int | None
     units: list[Unit]
+    explained: float | None = None
 
 
 def thin(adjacency: Adjacency, first: IntArray, limit: int, rng: np.random.Generator) -> IntArray:
@@ -130,7 +134,14 @@ def draw_graph(
         "anchors": [_unit_name(unit, names, i) for i, unit in enumerate(units)],
         "hops": unit_hops(adjacency, units, shown),
         "nearest": nearest_hops(adjacency, final)[shown],
-        "steps": [{"epoch": step.epoch, "anchors": [number[unit] for unit in step.units]} for step in steps],
+        "steps": [
+            {
+                "epoch": step.epoch,
+                "anchors": [number[unit] for unit in step.units],
+                "explained": step.explained,
+            }
+            for step in steps
+        ],
     }
 
 
@@ -154,7 +165,7 @@ def fitting_steps(steps: list[Step], final: list[Unit], room: int) -> tuple[list
             break
         count //= 2
     known = set(units[:room])
-    chosen = [Step(steps[i].epoch, [unit for unit in steps[i].units if unit in known]) for i in kept]
+    chosen = [replace(steps[i], units=[unit for unit in steps[i].units if unit in known]) for i in kept]
     return chosen, units[:room]
 
 

@@ -170,10 +170,14 @@ class _Trainer:
         )
         self.whole = True  # weights, their average and the number of the epoch belong together
         self.fixed = anchors
+        self.learning: dict[str, Any] = {}  # of anchors before training: what the record says about it
         if anchors is not None:
             return
         if model.picker is not None and model.picker.learns_first:
+            start = time.perf_counter()
             model.picker.learn(self.view, self._training_pairs(), (self.view, task.val))
+            self.learning["choosing_seconds"] = round(time.perf_counter() - start, 3)
+            self.learning["explained"] = model.picker.explained
         model.find_anchors([graph.names for graph in task.graphs])
         model.eval()
         # Anchors that training changes are picked too, so that a number of them that cannot be is known at once.
@@ -463,6 +467,7 @@ class _Trainer:
                 "data": runs.data_hash(self.view),
             },
             "config": self.config.model_dump(),
+            **self.learning,
             "seconds": round(state.seconds, 3),
             "peak_memory_mb": peak_bytes() // 2**20,
             "versions": runs.versions(),

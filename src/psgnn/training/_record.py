@@ -13,7 +13,7 @@ MOST_BYTES = 256 * 2**20
 MOST_DEPTH = 16
 MOST_DIGITS = 19  # of an integer, so that it fits 64 bits
 COUNTS = ("seed", "epochs", "epochs_run", "best_epoch")
-VALUES = ("seconds", "peak_memory_mb")
+VALUES = ("seconds", "peak_memory_mb", "choosing_seconds")
 
 
 def parse_document(content: bytes) -> Any:
@@ -82,6 +82,11 @@ def check_record(record: dict[str, Any]) -> None:
     for key in VALUES:
         if key in record and not is_number(record[key]):
             raise ValueError(f"{key} is no number")
+    explained = record.get("explained", [])
+    if not isinstance(explained, list) or not all(
+        isinstance(shares, list) and all(map(is_number, shares)) for shares in explained
+    ):
+        raise ValueError("explained is no list of shares per graph")
     if not isinstance(record.get("command", ""), str | None):
         raise ValueError("command is no text")
     from psgnn.graph._options import check_kept  # loads NumPy, and a wrong folder is refused before that

@@ -284,7 +284,10 @@ function stepText() {
       (state.step ? `, ${fresh.length} new since the step before` : "");
   }
   if (!single() || last === 0) return `${many(step.anchors.length, single() ? "anchor" : "set")}, fixed before training`;
-  return `${step.anchors.length} of ${graph.steps[last].anchors.length} anchors, the latest: ${names[names.length - 1]}`;
+  const latest = `${step.anchors.length} of ${graph.steps[last].anchors.length} anchors, the latest: ${names[names.length - 1]}`;
+  if (step.explained === null) return latest;
+  const before = state.step ? graph.steps[state.step - 1].explained : 0;
+  return `${latest}, which explains ${percent(step.explained - before)} of the loss; all so far: ${percent(step.explained)}`;
 }
 
 function setStep(step) {
