@@ -90,6 +90,14 @@ class ModelConfig(BaseModel):
     anchor_dropout: float = Field(0.2, ge=0, lt=1)
     strict: bool = False  # decoder "context": no look at how the graph's own links differ from other pairs
 
+    # Node states: a trainable vector per node (psgnn.models._states).
+    states: int = Field(0, ge=0)  # numbers in a vector; 0: there are none
+    nodes: int = Field(0, ge=0)  # that have one, as the task says
+    state_layers: int = Field(2, ge=0)
+    state_depth: int = Field(2, ge=1)  # hidden layers of the network on the product of two states
+    state_dropout: float = Field(0.3, ge=0, lt=1)
+    state_edges: float = Field(1.0, gt=0, le=1)  # share of the edges that a training step propagates over
+
     # Training.
     init: Literal["fresh", "pretrained"] = "fresh"
     epochs: int = Field(2000, ge=1)
@@ -110,6 +118,8 @@ class ModelConfig(BaseModel):
     )  # of the pairs of a step, every n-th is one that embeddings learn from too
     one_cycle: bool = False
     average: float = Field(0.0, ge=0, lt=1)
+    clip: float = Field(0.0, ge=0)  # the longest gradient of a step; 0: any
+    keep: Literal["best", "last"] = "best"  # weights: those of the best epoch by validation, or the last ones
 
     @field_validator("anchors", mode="before")
     @classmethod
@@ -229,6 +239,8 @@ def check_config(settings: dict[str, Any]) -> ModelConfig:
         )
     if config.decoder == "context" and not (config.hops and config.spectral and config.roles):
         raise InputError("decoder=context needs hops, spectral and roles")
+    if config.states and config.decoder != "set":
+        raise InputError(f"states={config.states} goes with decoder=set, found decoder={config.decoder}")
     if config.encoder == "channels":
         if config.picker in ("none", "random-sets"):
             raise InputError(f"encoder=channels needs single nodes as anchors, found picker={config.picker}")

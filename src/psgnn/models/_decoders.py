@@ -14,7 +14,8 @@ from psgnn.graph._graph import IntArray
 from psgnn.models._channels import MOST_TRAINING_ANCHORS, TraitEncoder, anchors_of_a_step
 from psgnn.models._convolutions import pair_dots
 from psgnn.models._interfaces import Decoder
-from psgnn.models._view import pair_statistics_of
+from psgnn.models._states import NodeStates
+from psgnn.models._view import TensorView, pair_statistics_of
 from psgnn.positions._context import SHAPE, context_columns, context_of
 from psgnn.positions._kinds import is_ordered
 from psgnn.positions._measure import FARTHEST_FROM_MEAN, Parts, Positions
@@ -90,6 +91,7 @@ class SetDecoder(PairDecoder):
         network: whether there is phi; without it the score rests on g alone.
         members: how many MLPs (and w) are trained side by side; the score is the mean of theirs.
         in_channels: columns of node features, which join the roles of the two nodes; 0 = none.
+        states: trainable vectors of the nodes, whose products join what the MLPs see.
     """
 
     mean: torch.Tensor
@@ -105,6 +107,7 @@ class SetDecoder(PairDecoder):
         network: bool,
         members: int = 1,
         in_channels: int = 0,
+        states: NodeStates | None = None,
     ) -> None:
         super().__init__()
         self.anchor_dropout = anchor_dropout
@@ -120,7 +123,9 @@ class SetDecoder(PairDecoder):
         )
         described = parts.roles or (parts.features and in_channels > 0)
         self.traits = TraitEncoder(parts, in_channels, hidden, dropout) if described else None
+        self.states = states
         width = statistics + 2 * hidden * (self.phi is not None) + views * hidden * (self.traits is not None)
+        width += 0 if states is None else states.width
         self.linear = nn.Linear(statistics, members)
         self.mlps = nn.ModuleList(_mlp(width, 2 * hidden, dropout) for _ in range(members))
         self.register_buffer("mean", torch.zeros(statistics))
@@ -147,6 +152,8 @@ class SetDecoder(PairDecoder):
         if self.traits is not None:
             a, b = (self.traits(positions, nodes) for nodes in pairs)
             parts += self._views(a, b)
+        if self.states is not None:
+            parts.append(self.states(positions.view, pairs))
         seen = torch.cat(parts, dim=1)
         scores: torch.Tensor = self.linear(g) + torch.cat([mlp(seen) for mlp in self.mlps], dim=1)
         return scores
@@ -167,7 +174,7 @@ class SetDecoder(PairDecoder):
         @torch.no_grad()
         def score(mixed: Sequence[Floats], rows: Sequence[IntArray]) -> Floats:
             device = self.mean.device
-            statistics, seen, known = (torch.from_numpy(part).to(device) for part in mixed)
+            statistics, seen, known, *products = (torch.from_numpy(part).to(device) for part in mixed)
             places = [torch.from_numpy(place).to(device) for place in rows]
             found = self.read(
                 statistics,
@@ -175,12 +182,19 @@ class SetDecoder(PairDecoder):
                 known.reshape(len(known), 2, 3 * width),
                 places,
                 count,
+                products[0] if products else None,
             )
             return np.asarray(found.cpu().numpy())
 
         tables = [pair_statistics(positions, pairs)]
         tables += [channels.reshape(len(us), -1), traits.reshape(len(us), -1)]
         groups = [statistic_groups(parts), of_channel * (2 * shape[1]), of_trait * 6]
+        if self.states is not None:
+            view: TensorView = positions.view  # type: ignore[assignment]
+            with torch.no_grad():
+                products = self.states.products(view, torch.from_numpy(pairs).to(self.mean.device))
+            tables.append(products.cpu().numpy())
+            groups.append(["node states"] * self.states.width)
         return Evidence(tables, [np.array(names, np.str_) for names in groups], score)
 
     def read(
@@ -190,11 +204,12 @@ class SetDecoder(PairDecoder):
         traits: torch.Tensor,
         places: Sequence[torch.Tensor],
         count: int,
+        products: torch.Tensor | None = None,
     ) -> torch.Tensor:
         """Scores ``[P]`` of what is measured of pairs, which need not be their own: what explanations ask.
 
-        ``statistics [*, S]``; ``channels [*, 2, K, C]`` and ``traits [*, 2, F]`` of both nodes; ``places``, of each of
-        the three, the rows ``[P]`` that belong together; ``count`` anchors.
+        ``statistics [*, S]``; ``channels [*, 2, K, C]`` and ``traits [*, 2, F]`` of both nodes; ``places``, of each
+        table, the rows ``[P]`` that belong together; ``count`` anchors; ``products [*, R]`` of node states.
         """
         g = _standardised(statistics, self.mean, self.deviation)[places[0]]
         parts = [g]
@@ -205,6 +220,8 @@ class SetDecoder(PairDecoder):
         if self.traits is not None:
             a, b = self.traits.encode(traits[:, 0]), self.traits.encode(traits[:, 1])
             parts += [part[places[2]] for part in self._views(a, b)]
+        if self.states is not None and products is not None:
+            parts.append(self.states.mlp(products)[places[3]])
         seen = torch.cat(parts, dim=1)
         scores: torch.Tensor = self.linear(g) + torch.cat([mlp(seen) for mlp in self.mlps], dim=1)
         return scores.mean(dim=1)

@@ -19,6 +19,7 @@ from psgnn.models._decoders import ContextDecoder, DistanceDecoder, DotDecoder, 
 from psgnn.models._encoders import AnchorEncoder, ConvEncoder
 from psgnn.models._interfaces import Decoder, Encoder, Picker
 from psgnn.models._pickers import NamedPicker, RandomSets, RulePicker, ScorePicker, SequentialPicker
+from psgnn.models._states import NodeStates
 from psgnn.models._view import TensorView
 from psgnn.positions._measure import Parts, Positions
 from psgnn.positions._view import features_of
@@ -166,6 +167,8 @@ def build_model(name: str, task: Task, preset: str = "best", seed: int = 0, **op
     config = make_config(name, task.name, in_channels, preset, seed, large=large, **options)
     if config.encoder == "channels" and task.union.kinds is not None and "kinds" not in options:
         config = config.model_copy(update={"kinds": list(task.union.kinds.names)})
+    if config.states:
+        config = config.model_copy(update={"nodes": task.union.num_nodes})
     model = model_of(config)
     model.find_anchors(names)
     if model.config.init == "pretrained":
@@ -250,8 +253,22 @@ def _decoder(config: ModelConfig) -> Decoder:
             network=config.network,
             members=config.members,
             in_channels=_feature_channels(config),
+            states=_states(config),
         )
     return DotDecoder(offset=config.encoder == "channels") if config.decoder == "dot" else DistanceDecoder()
+
+
+def _states(config: ModelConfig) -> NodeStates | None:
+    if not config.states:
+        return None
+    return NodeStates(
+        config.nodes,
+        config.states,
+        layers=config.state_layers,
+        depth=config.state_depth,
+        dropout=config.state_dropout,
+        share=config.state_edges,
+    )
 
 
 def _parts(config: ModelConfig) -> Parts:

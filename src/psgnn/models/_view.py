@@ -32,6 +32,9 @@ class TensorView(View):
         super().__init__(union, x.cpu().numpy())
         self.x = x
         self.team = team or Team()
+        self.state_rows: torch.Tensor | None = (
+            None  # of each node, see psgnn.models._states; None: its own number
+        )
 
     def once(self, measure: Callable[[], Columns]) -> Columns:
         """Measure columns once for all processes of a machine."""
@@ -73,6 +76,7 @@ class TensorView(View):
         """The same features over other edges of the same nodes: the graph of a training fold."""
         view = TensorView(union, self.x, self.team)
         view.frame = None if self.frame is None else self.frame.over(union)
+        view.state_rows = self.state_rows
         return view
 
     def only(self, graphs: IntArray, nodes: npt.NDArray[np.bool_]) -> TensorView:
@@ -80,7 +84,10 @@ class TensorView(View):
         union = GraphBatch.of_adjacencies([self.union.graph(g) for g in graphs])
         if self.union.kinds is not None:
             union = replace(union, kinds=self.union.kinds.only(nodes))
-        return TensorView(union, self.x[torch.from_numpy(nodes).to(self.x.device)], self.team)
+        inside = torch.from_numpy(nodes).to(self.x.device)
+        view = TensorView(union, self.x[inside], self.team)
+        view.state_rows = inside.nonzero()[:, 0] if self.state_rows is None else self.state_rows[inside]
+        return view
 
 
 def view_of(graphs: Sequence[Graph]) -> TensorView:

@@ -31,7 +31,7 @@ from psgnn.tasks import LabelledPairs, LinkPrediction, Task
 from psgnn.tasks._metrics import METRICS, auc_standard_error, evaluate
 from psgnn.tasks._per_node import metrics_per_node
 from psgnn.training import _runs as runs
-from psgnn.training._batches import USED_FOLDS, Batches, number_of_steps
+from psgnn.training._batches import USED_FOLDS, Batches, number_of_steps, step_pairs
 from psgnn.training._checkpoints import State, open_run, save_state
 from psgnn.training._folder import alone_in, check_out, remove_run
 from psgnn.training._heldout import part_of, write_held_out
@@ -116,7 +116,8 @@ def fit(
         )
         fresh = deepcopy(model) if refit else None
         state = trainer.open(folder, force=force) if folder is not None else State()
-        with fitting_threads(trainer.view.union.num_nodes):
+        numbers = model.config.states * step_pairs(model.config, task)
+        with fitting_threads(trainer.view.union.num_nodes, numbers):
             trainer.run(state, folder, progress)
             result = trainer.finish(state)
             if fresh is not None:
@@ -281,6 +282,8 @@ class _Trainer:
         self.optimizer.zero_grad(set_to_none=True)
         objective.backward()  # type: ignore[no-untyped-call]
         loss = self.team.mean(loss)
+        if self.config.clip:
+            torch.nn.utils.clip_grad_norm_(self.model.parameters(), self.config.clip)
         self.whole = False
         self.optimizer.step()
         return float(loss)
@@ -342,7 +345,7 @@ class _Trainer:
         if value > state.best_value:
             state.best_value, state.improved_epoch = value, state.epoch
         # Of epochs that the validation pairs can hardly tell apart the latest: it has been trained for longer.
-        if value >= state.best_value - self._slack(state.best_value):
+        if self.config.keep == "last" or value >= state.best_value - self._slack(state.best_value):
             state.best_epoch, state.best_choice, state.best_weights = state.epoch, choice, validated
         entry = {"epoch": state.epoch, "loss": state.loss, **metrics, **self._moving_anchors(choice)}
         state.history.append(entry)

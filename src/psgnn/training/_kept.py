@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
+from psgnn.errors import InputError
 from psgnn.models._anchor_sets import AnyAnchors
 from psgnn.models._models import PositionModel
 from psgnn.models._view import TensorView
@@ -33,6 +34,21 @@ def keep_anchors(
     if match is not None and run.choice is not None:
         log.info("new anchors and axes: %s", match)
     return _fresh(run.model, view, names, run.choice), None
+
+
+def find_states(run: Run, view: TensorView, names: list[list[str]]) -> torch.Tensor | None:
+    """The row of each node of another view among the vectors of a run, -1 for new nodes; None where there are none."""
+    if not run.model.config.states:
+        return None
+    match = match_graphs(run.batch, run.node_names, view.union, names)
+    if not isinstance(match, Match):
+        raise InputError(
+            f"the run has a vector for each node of its own graph, and this is another one ({match}); "
+            "train a model with --option states=0 for other graphs"
+        )
+    known = run.view.state_rows
+    old = torch.from_numpy(match.old)
+    return old if known is None else torch.where(old >= 0, known[old], -1)
 
 
 @torch.no_grad()

@@ -40,7 +40,7 @@ from psgnn.scoring._scorer import Evidence, Questions, Similarity
 from psgnn.training import _runs as runs
 from psgnn.training._checkpoints import check_anchors, check_tensors
 from psgnn.training._folder import CALIBRATION, STATE, WEIGHTS, read_record
-from psgnn.training._kept import keep_anchors
+from psgnn.training._kept import find_states, keep_anchors
 from psgnn.training._steps import fitting_threads, one_thread
 
 # Nodes of runs that are calibrated when they are trained. Smaller ones are soon calibrated; a million takes longer
@@ -267,6 +267,7 @@ class Run(Questions):
         check_kinds(self.model.config.kinds, view.union)
         names, nothing = [graph.names for graph in known], np.zeros((2, 0), np.int64)
         self.model.eval()
+        view.state_rows = find_states(origin, view, names)
         choice, kept = keep_anchors(origin, view, names, new_anchors=new_anchors)
         single = None if origin.choice is None else origin.choice.single
         if kept is not None and single is not None and self.embeds_some:

@@ -15,6 +15,7 @@ from psgnn.errors import InputError, unknown_name
 
 DEVICES = ("auto", "cpu", "cuda", "mps")
 ONE_THREAD_NODES = 10_000
+ONE_THREAD_NUMBERS = 2**22  # in the node states of the pairs of a step
 
 
 def pick_device(name: str = "auto") -> torch.device:
@@ -31,9 +32,13 @@ def pick_device(name: str = "auto") -> torch.device:
 
 
 @contextmanager
-def fitting_threads(num_nodes: int) -> Iterator[None]:
-    """One thread of torch and BLAS where the graph is small: threads wait for one another longer than they work."""
-    with one_thread() if num_nodes <= ONE_THREAD_NODES else nullcontext():
+def fitting_threads(num_nodes: int, numbers: int = 0) -> Iterator[None]:
+    """One thread of torch and BLAS where graph and steps are small: threads wait for one another longer than they work.
+
+    ``numbers`` is how many there are in the node states of the pairs that are scored at once.
+    """
+    small = num_nodes <= ONE_THREAD_NODES and numbers <= ONE_THREAD_NUMBERS
+    with one_thread() if small else nullcontext():
         yield
 
 
