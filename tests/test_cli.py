@@ -49,19 +49,36 @@ def test_help_and_slips_need_no_numpy(command: str, answer: str) -> None:
     assert answer in done.stdout + done.stderr
 
 
-def test_a_prediction_from_kept_kernels_needs_no_compiler() -> None:
+def test_a_prediction_from_kept_kernels_needs_no_compiler_and_no_other_command() -> None:
     code = (
         f"import sys; sys.argv = ['psgnn', 'predict', {str(VILLAGE)!r}, '--top', '3', '--quiet']\n"
         "from psgnn import cli\n"
         "try: cli.main()\n"
         "except SystemExit as end: assert not end.code\n"
-        "heavy = {'torch', 'numba.np.arraymath', 'scipy.linalg', 'sklearn', 'urllib.request'} & set(sys.modules)\n"
+        "heavy = {'torch', 'numba.np.arraymath', 'scipy.linalg', 'sklearn', 'urllib.request', 'sqlite3', 'xml'}\n"
+        "heavy |= {'psgnn.cli.train', 'psgnn.cli.distances', 'psgnn.cli.graphs', 'psgnn.cli.report'}\n"
+        "heavy &= set(sys.modules)\n"
         "sys.exit(f'imported {heavy}' if heavy else 0)"
     )
     for attempt in range(2):  # the first may have to compile
         done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
         if attempt:
             assert done.returncode == 0, done.stderr
+
+
+def test_the_collection_of_garbage_is_as_usual_after_the_imports() -> None:
+    code = (
+        "import gc, sys; usual = gc.get_threshold()[:2]\n"
+        "from psgnn import cli\n"
+        "sys.argv = ['psgnn', 'datasets']\n"
+        "try: cli.main()\n"
+        "except SystemExit as end: assert not end.code\n"
+        "assert gc.isenabled() and gc.get_threshold()[0] < 10**6\n"
+        "gc.collect()\n"
+        "assert gc.get_threshold()[:2] == usual"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
 
 
 @pytest.mark.parametrize("command", ["datasets", "anchors", "train", "compare", "report"])

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from typer.main import get_command
 
 import psgnn
 from psgnn import cli
@@ -165,9 +166,9 @@ def test_blocks_run_or_are_marked_as_illustrations() -> None:
 def test_commands_in_sentences_exist() -> None:
     """A command that stands in a sentence is one of psgnn's, and its options are those of its help."""
     known = {
-        f"{program} {command.name}"
+        f"{program} {name}"
         for program, app in (("psgnn", cli.app), ("psgnn-lab", commands.app))
-        for command in app.registered_commands
+        for name in get_command(app).commands
     }
     for page in PAGES:
         for command in re.findall(r"`(psgnn(?:-lab)? [a-z]+)", page.read_text()):

@@ -4,30 +4,64 @@ from __future__ import annotations
 
 import atexit
 import gc
-from typing import Annotated
+from collections.abc import Iterator, Mapping
+from importlib import import_module
+from typing import Annotated, Any
 
 import typer
+from typer.core import TyperGroup
+from typer.main import get_command
 
-from psgnn.cli.answers import evaluate_command, explain_command, similar_command
-from psgnn.cli.distances import distances_command
-from psgnn.cli.embed import embed_command
 from psgnn.cli.failures import run_app
-from psgnn.cli.graphs import anchors_command, datasets_command
-from psgnn.cli.predict import predict_command
-from psgnn.cli.report import report_command
-from psgnn.cli.train import compare_command, train_command
 
 __all__ = ["app", "main"]
 
+MODULES = {  # in the order of help
+    "datasets": "graphs",
+    "anchors": "graphs",
+    "distances": "distances",
+    "train": "train",
+    "embed": "embed",
+    "predict": "predict",
+    "similar": "answers",
+    "explain": "answers",
+    "evaluate": "answers",
+    "compare": "train",
+    "report": "report",
+}
+FIRST_COLLECTION = 200_000  # objects: about as many as imports leave; Python's default is 700
 FULL_COLLECTION = 100  # collections of young objects before one of all objects; Python's default is 10
+PLAIN: dict[str, Any] = {"rich_markup_mode": None, "pretty_exceptions_enable": False}
+
+
+class _Commands(Mapping[str, Any]):
+    """The commands by name. Each is imported and built when it is asked for: nobody waits for the others."""
+
+    def __getitem__(self, name: str) -> Any:
+        module = import_module(f"{__name__}.{MODULES[name]}")
+        alone = typer.Typer(add_completion=False, **PLAIN)
+        alone.command(name)(getattr(module, f"{name}_command"))
+        return get_command(alone)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(MODULES)
+
+    def __len__(self) -> int:
+        return len(MODULES)
+
+
+class _Group(TyperGroup):
+    def __init__(self, **settings: Any) -> None:
+        super().__init__(**{**settings, "commands": _Commands()})
+
 
 app = typer.Typer(
     name="psgnn",
+    cls=_Group,
     help="Position-aware learning on graphs without node features: anchors, exact distances, missing links.",
     no_args_is_help=True,
-    rich_markup_mode=None,
-    pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
+    **PLAIN,
 )
 
 
@@ -48,23 +82,24 @@ def _root(
     """Position-aware learning on graphs without node features: anchors, exact distances, missing links."""
 
 
-app.command("datasets")(datasets_command)
-app.command("anchors")(anchors_command)
-app.command("distances")(distances_command)
-app.command("train")(train_command)
-app.command("embed")(embed_command)
-app.command("predict")(predict_command)
-app.command("similar")(similar_command)
-app.command("explain")(explain_command)
-app.command("evaluate")(evaluate_command)
-app.command("compare")(compare_command)
-app.command("report")(report_command)
-
-
 def main() -> None:
     """Run the command line."""
-    # Imports leave many objects and no garbage. To look through all of them, also at the end, takes as long as an
-    # answer about a small graph.
-    gc.set_threshold(*gc.get_threshold()[:2], FULL_COLLECTION)
-    atexit.register(gc.freeze)
+    _collect_late()
     run_app(app)
+
+
+def _collect_late() -> None:
+    """Let the first collection of garbage come after the imports, and keep those of all objects rare.
+
+    Imports leave many objects and no garbage. To look through them again and again, also at the end, takes as long as
+    an answer about a small graph.
+    """
+    young, middle, _ = gc.get_threshold()
+
+    def as_usual(phase: str, about: dict[str, int]) -> None:
+        gc.callbacks.remove(as_usual)
+        gc.set_threshold(young, middle, FULL_COLLECTION)
+
+    gc.callbacks.append(as_usual)
+    gc.set_threshold(FIRST_COLLECTION)
+    atexit.register(gc.freeze)

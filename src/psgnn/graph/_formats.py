@@ -8,7 +8,6 @@ import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
-from xml.parsers import expat
 
 from psgnn.errors import InputError
 from psgnn.graph._bytes import base_name, decoded, decoding, read_bytes
@@ -79,6 +78,8 @@ class _GraphmlParser:
     """Collects the ids of nodes and edges; refuses a DTD, so that no entity can expand."""
 
     def __init__(self, path: Path) -> None:
+        from xml.parsers import expat
+
         self.path = path
         self.nodes: list[str] = []
         self.edges: list[tuple[str, str]] = []

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sqlite3
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -24,6 +23,8 @@ def query_table(source: Any, query: str) -> pl.DataFrame:
         if not is_url(source):
             return pl.read_database(query, source, infer_schema_length=None)
         if source.lower().startswith("sqlite:"):
+            import sqlite3
+
             address = f"file:{quote(str(_sqlite_file(source)))}?mode=ro"
             with closing(sqlite3.connect(address, uri=True)) as connection:
                 return pl.read_database(query, connection, infer_schema_length=None)

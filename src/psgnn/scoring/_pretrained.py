@@ -6,10 +6,11 @@ import logging
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
+from functools import cache
 from typing import Any
 
 import numpy as np
-from threadpoolctl import threadpool_limits
+from threadpoolctl import ThreadpoolController
 
 from psgnn.anchors._rules import batch_anchors, named_anchors
 from psgnn.console import html_line, html_table, progress, shortened
@@ -247,8 +248,14 @@ class PretrainedScorer(Questions):
 @contextmanager
 def fitting_blas_threads(num_nodes: int) -> Iterator[None]:
     """One thread of BLAS where the graph is small: threads wait for one another longer than they work."""
-    with threadpool_limits(1, "blas") if num_nodes <= ONE_THREAD_NODES else nullcontext():
+    with _libraries().limit(limits=1, user_api="blas") if num_nodes <= ONE_THREAD_NODES else nullcontext():
         yield
+
+
+@cache
+def _libraries() -> ThreadpoolController:
+    """The libraries with threads of their own; to look for them anew takes a millisecond."""
+    return ThreadpoolController()
 
 
 def pretrained(name: str = "best-link") -> Pretrained:
