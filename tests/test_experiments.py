@@ -615,7 +615,7 @@ def test_lines_say_how_far_others_are_from_the_baseline_on_common_splits(tmp_pat
     # On the splits of gcn pagerank is better by .005; its mean, which has a third split, is better by .0233.
     fill(manifest, {"gcn": GCN, "pagerank": PAGERANK})
     lines = markdown(manifest).partition("## Matrix")[2].splitlines()
-    title = "*mean difference to gcn, of so many rows, on the splits that both have*"
+    title = "*mean difference to gcn (number of rows), on the splits that both have*"
     assert f"| {title} | - | +0.0050 (1) |" in lines
 
 

@@ -1,4 +1,4 @@
-"""Anchors that are learnt from training pairs, their control, and the rule of the best preset."""
+"""Anchors that are learned from training pairs, their control, and the rule of the best preset."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def evidence(view: TensorView, *, graphs: tuple[int, ...] = (0,), seed: int = 0)
     return seen(view, joined, labels)
 
 
-def learnt(method: str, view: TensorView, known: Seen, k: int | str = 5, seed: int = 0) -> torch.Tensor:
+def learned(method: str, view: TensorView, known: Seen, k: int | str = 5, seed: int = 0) -> torch.Tensor:
     picker = LearnedPicker(method, k, seed)
     picker.learn(view, [known], known)
     return picker(view).nodes
@@ -51,7 +51,7 @@ def learnt(method: str, view: TensorView, known: Seen, k: int | str = 5, seed: i
 @pytest.mark.parametrize("method", LEARNED_PICKERS)
 def test_anchors_are_distinct_nodes_of_their_graph(method: str, k: int | str) -> None:
     view = view_of([data_of(RANDOM), data_of(nx.path_graph(6)), data_of(CAVES)])
-    nodes = learnt(method, view, evidence(view, graphs=(0, 1, 2)), k)
+    nodes = learned(method, view, evidence(view, graphs=(0, 1, 2)), k)
     for g, row in enumerate(nodes):
         own = row[row >= 0]
         size = int(view.union.sizes[g])
@@ -65,10 +65,10 @@ def test_anchors_are_distinct_nodes_of_their_graph(method: str, k: int | str) ->
 def test_one_seed_gives_one_set_of_anchors(method: str) -> None:
     first, second = (view_of([data_of(RANDOM)]) for _ in range(2))
     state = torch.random.get_rng_state()
-    nodes = learnt(method, first, evidence(first))
-    assert nodes.equal(learnt(method, second, evidence(second)))
+    nodes = learned(method, first, evidence(first))
+    assert nodes.equal(learned(method, second, evidence(second)))
     assert torch.equal(state, torch.random.get_rng_state())
-    other_labels = learnt(method, first, evidence(first, seed=3))
+    other_labels = learned(method, first, evidence(first, seed=3))
     assert not nodes.equal(other_labels)
 
 
@@ -76,10 +76,10 @@ def test_random_search_is_another_choice_that_depends_on_its_seed() -> None:
     view = view_of([data_of(RANDOM)])
     known = evidence(view)
     boosted, searched = (
-        set(learnt(method, view, known)[0].tolist()) for method in ("boosted", "random-search")
+        set(learned(method, view, known)[0].tolist()) for method in ("boosted", "random-search")
     )
     assert boosted != searched
-    assert searched != set(learnt("random-search", view, known, seed=1)[0].tolist())
+    assert searched != set(learned("random-search", view, known, seed=1)[0].tolist())
 
 
 def alike(*planted: int) -> Seen:
@@ -95,20 +95,20 @@ def alike(*planted: int) -> Seen:
 @pytest.mark.parametrize("planted", [0, 5, 12, 29])
 def test_boosting_finds_the_node_that_decides(planted: int) -> None:
     known = alike(planted)
-    assert learnt("boosted", known[0], known, k=3)[0, 0] == planted
+    assert learned("boosted", known[0], known, k=3)[0, 0] == planted
 
 
 @pytest.mark.parametrize("planted", [(1, 17), (4, 29), (5, 18)])
 def test_boosting_goes_on_with_what_the_first_anchor_leaves_open(planted: tuple[int, int]) -> None:
     """The second node that decides comes next, before one that by itself explains more but resembles the first."""
     known = alike(*planted)
-    assert set(learnt("boosted", known[0], known, k=2)[0].tolist()) == set(planted)
+    assert set(learned("boosted", known[0], known, k=2)[0].tolist()) == set(planted)
 
 
 def test_random_search_keeps_the_set_that_validation_prefers() -> None:
     """With one anchor and as many draws as nodes, the node that decides is often drawn, and then it is kept."""
     known = alike(12)
-    found = [int(learnt("random-search", known[0], known, 1, seed)[0, 0]) for seed in range(12)]
+    found = [int(learned("random-search", known[0], known, 1, seed)[0, 0]) for seed in range(12)]
     assert found.count(12) >= 4  # 63 in 100 seeds draw it; by chance alone it would be kept in 3
 
 
@@ -121,14 +121,14 @@ def test_a_graph_without_pairs_of_both_kinds_gets_farthest_first_anchors(
     known = evidence(view, graphs=(1,) if label is None else (0, 1))
     if label is not None:
         known[1].labels[known[1].graph_ids == 0] = label
-    nodes = learnt(method, view, known)
+    nodes = learned(method, view, known)
     expected = farthest_first(view.union.graph(0), 5, np.random.default_rng([0, 0]))
     assert nodes[0].tolist() == expected.tolist()
     other = farthest_first(view.union.graph(1), 5, np.random.default_rng([0, 1])) + view.union.ptr[1]
     assert nodes[1].tolist() != other.tolist()
 
 
-def test_anchors_are_learnt_in_the_graph_that_hides_the_pairs() -> None:
+def test_anchors_are_learned_in_the_graph_that_hides_the_pairs() -> None:
     """Evidence of several views counts each in its own: distances change when edges are hidden."""
     view = view_of([data_of(nx.cycle_graph(12))])
     opened = view_of([data_of(nx.path_graph(12))])  # the cycle without its edge (11, 0)
@@ -209,7 +209,7 @@ def test_nothing_is_decided_by_the_test_pairs(picker: str, kind: int) -> None:
 
 
 @pytest.mark.parametrize("picker", LEARNED_PICKERS)
-def test_training_keeps_the_learnt_anchors(picker: str) -> None:
+def test_training_keeps_the_learned_anchors(picker: str) -> None:
     task = tasks()[1]
     result = train(task, picker=picker, anchors=6)
     known = (view_of(task.graphs), task.train, task.val)

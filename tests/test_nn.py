@@ -373,7 +373,7 @@ def test_every_picker_takes_k_per_graph_and_is_fixed_in_evaluation(name: str, k:
     exploring = {
         str(model.pick(view, torch.Generator().manual_seed(s), 1.0).per_graph(view)) for s in range(5)
     }  # type: ignore[union-attr]
-    # Rules are as they are; what is learnt before training does not change during it.
+    # Rules are as they are; what is learned before training does not change during it.
     explores = name in ("score", "sequential", "random-sets", "random")
     assert (len(exploring) > 1) == explores
 

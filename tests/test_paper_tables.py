@@ -285,7 +285,7 @@ def test_of_many_graphs_a_step_sees_a_part(name: str, holdout: str) -> None:
     assert len(seen) == -(-int(task.union.sizes[sorted(trained)].sum()) // 35) > 1
     assert sum(map(len, seen)) == len(trained)
     assert set.union(*seen) == trained
-    trainer._epoch(0)  # of the part, and it can be learnt from
+    trainer._epoch(0)  # of the part, and it can be learned from
 
 
 def test_parts_are_for_those_whose_anchors_need_not_be_the_same_for_all() -> None:

@@ -1,4 +1,4 @@
-"""What is measured about nodes and pairs, against plain loops; nothing here is learnt."""
+"""What is measured about nodes and pairs, against plain loops; nothing here is learned."""
 
 from __future__ import annotations
 

@@ -583,7 +583,7 @@ def test_result_is_not_changed_by_a_report(folder: Path) -> None:
 # Reliability
 
 
-def test_scores_of_pair_classification_are_learnt_among_as_many_negatives() -> None:
+def test_scores_of_pair_classification_are_learned_among_as_many_negatives() -> None:
     told = {task: trained_negatives(make_config("psgnn", task, 1)) for task in ("link", "pair")}
     assert told == {"link": 3, "pair": 1}
     task = psgnn.PairClassification(psgnn.load_dataset("communities"))

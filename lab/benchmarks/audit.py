@@ -84,7 +84,7 @@ def markdown(rows: list[dict[str, Any]]) -> str:
 def main() -> None:
     """Measure, print JSON on stdout and a table on stderr."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--runs", type=int, default=24, help="so many are made again, two at least")
+    parser.add_argument("--runs", type=int, default=24, help="how many are made again, two at least")
     parser.add_argument("--json", type=Path, help="also write the results here")
     arguments = parser.parse_args()
     known = recorded_runs()

@@ -3,8 +3,8 @@
     python lab/benchmarks/hits.py [--graph NAME] [--seeds N] [--runs FOLDER] [--json FILE]
 
 A random tenth of the links is removed, the rest is all that the scorer sees, and the best 50, 200 and 1000 pairs are
-looked up among the removed links. The expected number is the sum of the probabilities that psgnn gives if it is told
-how many links are missing (--missing). The ready-made
+looked up among the removed links. The expected number is the sum of the probabilities that psgnn gives when it
+knows how many links are missing (--missing). The ready-made
 weights do that for several removals. For the first, models are trained too: `trained` predicts with the weights that
 were tested, `refitted` with those that were trained again on all links. Beside them the rule that finds most, chosen
 with the answers in hand, which nobody has. A file that exists is continued; trained runs stay in --runs.

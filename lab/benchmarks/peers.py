@@ -116,7 +116,7 @@ def main() -> None:
     """Measure, print JSON on stdout and a table on stderr."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--only", choices=GRAPHS, action="append", help="one of the graphs")
-    parser.add_argument("--limit", type=float, help="stop a method after so many seconds")
+    parser.add_argument("--limit", type=float, help="stop a method after this many seconds")
     parser.add_argument("--json", type=Path, help="also write the results here")
     parser.add_argument("--one", nargs=2, help=argparse.SUPPRESS)
     arguments = parser.parse_args()

@@ -35,7 +35,7 @@ FITTED = 4  # sizes, the largest
 
 
 def write_graph(kind: str, nodes: int, path: Path) -> int:
-    """Write an edge list of about so many nodes, and give the number of its lines."""
+    """Write an edge list of about that many nodes, and return the number of its lines."""
     rng = np.random.default_rng(nodes)
     if kind == "road":
         side = int(np.sqrt(nodes))
@@ -136,7 +136,7 @@ def _in_process(path: Path) -> dict[str, Any]:
 
 
 def exponent(rows: list[dict[str, Any]], values: list[float], fitted: int = FITTED) -> float:
-    """The slope of log value over log nodes of so many of the largest sizes; 0 for all."""
+    """The slope of log value over log nodes of the largest sizes; 0 for all."""
     nodes = np.log([row["nodes"] for row in rows[-fitted:]])
     return float(np.polyfit(nodes, np.log(np.maximum(values[-fitted:], 1e-3)), 1)[0])
 

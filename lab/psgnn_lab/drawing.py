@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class SizePoint:
-    """A method on a graph of so many nodes: mean and standard deviation over seeds, and what others reported."""
+    """A method on a graph of some size: mean and standard deviation over seeds, and what others reported."""
 
     nodes: int
     mean: float | None

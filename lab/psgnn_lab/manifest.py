@@ -293,7 +293,7 @@ def manifest_names(folder: Path) -> list[str]:
 
 
 def load_manifest(name: str, folder: Path, data: Path | None = None) -> Manifest:
-    """The experiment of that name; what is wrong with its file is told in one line."""
+    """The experiment of that name; what is wrong with its file is reported in one line."""
     if name not in manifest_names(folder):
         raise unknown_name("experiment", name, [*manifest_names(folder), "all"])
     path = folder / f"{name}.toml"

@@ -90,7 +90,7 @@ def plan(
 
     Args:
         manifest: the experiment.
-        seeds: at most so many for every row and method.
+        seeds: The most seeds of every row and method.
         only: names of rows; all if empty.
         methods: names of methods, or of groups of them; all if empty.
         shard: the part ``i`` of ``n``. Parts share no row and method, so they share no record file.

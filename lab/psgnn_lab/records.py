@@ -40,7 +40,7 @@ def read_lines(path: Path) -> list[Record]:
 
 @contextmanager
 def intact(path: Path) -> Iterator[None]:
-    """What goes wrong with the content of a file is told in one line."""
+    """Report what is wrong with the content of a file in one line."""
     try:
         yield
     except (ValueError, KeyError, TypeError) as error:

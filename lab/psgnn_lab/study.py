@@ -264,7 +264,7 @@ def _connected(url: str, options: dict[str, Any]) -> RDBStorage:
 
 @contextmanager
 def open_storage(url: str) -> Iterator[BaseStorage]:
-    """The storage behind a URL; what goes wrong with it is told in one line."""
+    """The storage behind a URL; what goes wrong with it is reported in one line."""
     optuna.logging.set_verbosity(optuna.logging.WARNING)
     shown = "of --storage"
     try:

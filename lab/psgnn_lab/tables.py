@@ -196,7 +196,7 @@ def _lines(manifest: Manifest, section: Section, cells: Cells) -> str:
             _mean_gap(column, [row[place] for row in found], section) for column in zip(*found, strict=True)
         ]
         title = shown[place].title
-        lines.append([f"*mean difference to {title}, of so many rows, on the splits that both have*", *gaps])
+        lines.append([f"*mean difference to {title} (number of rows), on the splits that both have*", *gaps])
     titles = [method.title for method in shown] + ["best rule, in hindsight"] * ruled
     return table(["", *titles], lines)
 

@@ -29,7 +29,7 @@ _cap: int | None = None
 
 
 def limit_memory(cap: int | str | None) -> None:
-    """Keep this process under so many bytes, or a text such as ``4G``; None takes the limit away.
+    """Keep this process under a number of bytes, or a text such as ``4G``; None takes the limit away.
 
     Columns of large graphs are then kept in temporary files (in ``$TMPDIR``) that are mapped into memory, from which
     the system reads what is needed. On Linux the limit is enforced: what cannot be kept in files and does not fit is a
@@ -48,7 +48,7 @@ def limit_memory(cap: int | str | None) -> None:
 
 
 def _enforce(size: int | None) -> None:
-    """Have the system hold this process to so many bytes, where it can."""
+    """Have the system hold this process to a number of bytes, where it can."""
     try:
         import resource
     except ImportError:  # Windows has no such limit: columns still go to files
@@ -112,7 +112,7 @@ def physical_memory() -> int:
 
 
 def need_room(size: int) -> None:
-    """Raise `MemoryError` if so many bytes more would not fit under the cap.
+    """Raise `MemoryError` if that many more bytes do not fit under the cap.
 
     For what runs in libraries that end the process, or hang, where an allocation of theirs fails.
     """

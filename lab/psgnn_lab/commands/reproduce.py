@@ -23,7 +23,9 @@ def reproduce_command(
         str | None, typer.Argument(metavar="TABLE", help="The name of an experiment, or 'all'.")
     ] = None,
     show_list: Annotated[bool, typer.Option("--list", help="List the experiments.")] = False,
-    seeds: Annotated[int | None, typer.Option("--seeds", min=1, help="At most so many for each.")] = None,
+    seeds: Annotated[
+        int | None, typer.Option("--seeds", min=1, help="The most seeds of each method.")
+    ] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Say which runs are missing; run none.")] = False,
     from_records: Annotated[
         bool, typer.Option("--from-records", help="Make the tables of what is recorded; run nothing.")
@@ -224,7 +226,7 @@ def _execute(
 
 
 def _failures(outcome: Outcome) -> list[dict[str, str]]:
-    """What failed, each told in a line on stderr."""
+    """Report what failed, a line each on stderr."""
     for run, error in outcome.failed:
         sys.stderr.write(f"psgnn: error: {run}: {' '.join(error.split())}\n")
     return [{"run": str(run), "error": error} for run, error in outcome.failed]

@@ -1,4 +1,4 @@
-"""What is learnt from: synthetic graphs with hidden links or groups, and what is measured about pairs of nodes."""
+"""The pretraining data: synthetic graphs with hidden links or groups, and what is measured about pairs of nodes."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ HIDDEN = (0.1, 0.3)  # share of the links
 MOST_LINKS = 400  # that are asked about, in each graph
 MOST_TRIED = 100_000  # pairs of a graph among which those of one group are looked for
 KEPT = 16  # graphs of a family whose positions stay in memory, for embeddings
-CHECKED = 10  # one graph of so many is kept from training, to see how it goes
-LARGE = 10  # one graph of so many is large
+CHECKED = 10  # one graph in this many is kept from training, to see how it goes
+LARGE = 10  # one graph in this many is large
 
 
 def make_lesson(

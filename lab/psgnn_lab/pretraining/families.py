@@ -63,7 +63,7 @@ def _edges_of(grouped: GroupedFamily) -> Family:
     return lambda rng, n: grouped(rng, n)[0]
 
 
-# What nodes that belong together are learnt from, and what links are.
+# What nodes that belong together are learned from, and what links are.
 GROUPED: dict[str, GroupedFamily] = {
     "caveman": generators.caves,
     "blocks": generators.blocks,

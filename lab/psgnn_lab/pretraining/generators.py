@@ -20,7 +20,7 @@ DENSE = 3  # times MOST_EDGES are accepted
 
 
 def most_edges(n: int) -> int:
-    """Of a graph with so many nodes."""
+    """Of a graph with `n` nodes."""
     return MOST_EDGES * max(n, LARGEST) // LARGEST
 
 
@@ -327,5 +327,5 @@ def overlay(rng: np.random.Generator, n: int) -> IntArray:
 
 
 def random(rng: np.random.Generator, n: int) -> IntArray:
-    """Erdős and Rényi: nothing to be learnt but that."""
+    """Erdős and Rényi: nothing to be learned but that."""
     return rng.integers(n, size=(2, int(n * _mean_degree(rng, n, 2, 20) / 2)))

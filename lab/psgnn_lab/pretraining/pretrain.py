@@ -58,8 +58,8 @@ def pretrain(
     Args:
         folder: for the weights and, until they are there, for the state of training.
         task: ``link``, or ``pair`` for nodes that belong together.
-        seed: of the graphs, the first weights and the order of what is learnt.
-        graphs: so many of every family.
+        seed: of the graphs, the first weights and the order of what is learned.
+        graphs: The number from every family.
         steps: of training.
         without: families to leave out, to see how well the others prepare for them.
         large: whether one graph of ten is large, which takes most of the time; of task link.

@@ -83,7 +83,7 @@ Preset = Annotated[
     str, typer.Option("--preset", metavar="best|learned|paper", help="Settings of the models.")
 ]
 Epochs = Annotated[
-    int | None, typer.Option("--epochs", min=1, help="At most so many; the preset's if left out.")
+    int | None, typer.Option("--epochs", min=1, help="The most epochs; the preset's number if left out.")
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document on stdout and nothing else.")]
 Force = Annotated[bool, typer.Option("--force", help="Replace an output file that exists.")]

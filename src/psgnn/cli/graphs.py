@@ -55,7 +55,7 @@ def anchors_command(
     ] = "farthest-first",
     anchors: Anchors = "log",
     hops: Annotated[
-        int, typer.Option("--hops", min=0, help="An anchor covers the nodes within so many hops.")
+        int, typer.Option("--hops", min=0, help="An anchor covers the nodes within this many hops.")
     ] = 3,
     seed: Seed = 0,
     given: Given = NOTHING,

@@ -264,7 +264,7 @@ def hops_between(adjacency: Adjacency, pairs: IntArray, cutoff: float | None = N
 def by_slices(
     kernel: Callable[..., None], adjacency: Adjacency, us: IntArray, vs: IntArray, *args: Any, steps: float
 ) -> Doubles:
-    """Run a pair kernel over contiguous slices of the pairs, one a core; a pair takes about so many `steps`."""
+    """Run a pair kernel over contiguous slices of the pairs, one per core; a pair takes about `steps` steps."""
     out = np.empty(us.size)
 
     def piece(first: int, last: int) -> None:

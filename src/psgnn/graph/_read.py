@@ -1,6 +1,6 @@
 """Graphs, labels and pairs in; tables out.
 
-What a text file may look like is told in :mod:`psgnn.graph._tables`.
+See :mod:`psgnn.graph._tables` for what a text file may look like.
 """
 
 from __future__ import annotations

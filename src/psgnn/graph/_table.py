@@ -63,7 +63,7 @@ class Table:
 
 
 def need_rows(count: int, *, integers: bool) -> None:
-    """Raise `MemoryError` if so many rows would not fit under the memory cap."""
+    """Raise `MemoryError` if that many rows do not fit under the memory cap."""
     need_room(count * ROW_BYTES[integers])
 
 

@@ -31,7 +31,7 @@ class _Scratch(threading.local):
         self.largest = 0
 
     def fit(self, num_nodes: int, marks: int) -> int:
-        """Have arrays for so many nodes, and the first of so many marks that are not in use."""
+        """Make room for the nodes, and return the first of the marks that are not in use."""
         if self.marks.size != num_nodes:
             self.marks, self.queue = np.zeros(num_nodes, np.int64), np.empty((2, 0), np.int32)
             self.largest = 0
@@ -262,7 +262,7 @@ def _ends(indptr: Ids, indices: Neighbours, u: int, v: int, most: int) -> tuple[
 
 @njit(cache=True, nogil=True)
 def _is_shared(us: Ids, vs: Ids, i: int, v: int, times: int) -> bool:
-    """Whether so many pairs from number i on have the node v."""
+    """Whether that many pairs from number i on have the node v."""
     if i + times > us.size:
         return False
     shared = True

@@ -56,7 +56,7 @@ class AnchorSet:
 
     @classmethod
     def plain(cls, nodes: IntArray) -> AnchorSet:
-        """Anchors that nothing is learnt about."""
+        """Anchors that nothing is learned about."""
         table = torch.from_numpy(nodes)
         return cls(table, (table >= 0).to(torch.get_default_dtype()))
 

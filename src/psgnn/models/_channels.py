@@ -115,8 +115,8 @@ class ChannelEncoder(Encoder):
               W r_v \right)
 
     with x_{vk} the channels of node v to anchor k, r_v its encoded traits, U_v its row of the spectral basis; psi is an
-    MLP shared by all anchors, c_t are learnt scales. So a dot product or a squared distance of embeddings is a sum over
-    anchors and eigenvectors, whatever their number.
+    MLP shared by all anchors, c_t are learned scales. So a dot product or a squared distance of embeddings is a sum
+    over anchors and eigenvectors, whatever their number.
     """
 
     reads_positions = True

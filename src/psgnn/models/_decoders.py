@@ -27,7 +27,7 @@ GROUPS = 8
 
 
 class DotDecoder(Decoder):
-    """The paper's: the dot product of the two embeddings; with ``offset``, plus a number that is learnt."""
+    """The paper's: the dot product of the two embeddings; with ``offset``, plus a learned number."""
 
     similarity = "dot"
 
@@ -42,7 +42,7 @@ class DotDecoder(Decoder):
 
 
 class DistanceDecoder(Decoder):
-    r"""Near means likely: :math:`b - e^s \lVert h_u - h_v \rVert_2`, with learnt scale and offset."""
+    r"""Near means likely: :math:`b - e^s \lVert h_u - h_v \rVert_2`, with learned scale and offset."""
 
     similarity = "distance"
 

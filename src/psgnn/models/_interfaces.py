@@ -72,5 +72,5 @@ class Decoder(nn.Module):
         """Take in the scale of what is measured about training pairs, where that is read."""
 
     def evidence(self, positions: Positions, pairs: IntArray) -> Evidence | None:
-        """What the scores of pairs ``[2, P]`` rest on, by kind; None where it has no parts that can be told apart."""
+        """What the scores of pairs ``[2, P]`` rest on, by kind; None where it has no separate parts."""
         return None

@@ -74,7 +74,7 @@ LEARNED: dict[str, Any] = {
     "hidden": 64, "layers": 2, "dropout": 0.1, "lr": 5e-3, "epochs": 2000, "patience": 400,
 }  # fmt: skip
 
-# What starts from the weights that come with the package: they have learnt already, on graphs without features.
+# What starts from the weights that come with the package: they have learned already, on graphs without features.
 PRETRAINED: dict[str, Any] = {"decoder": "context", "members": 2, "features": False, "lr": 1e-3}
 
 

@@ -1,6 +1,6 @@
 """What a graph says about its own links: its shape as a whole, and how its links differ from other pairs.
 
-Both depend on the visible graph alone, so a network that has learnt on other graphs can read them on a new one.
+Both depend on the visible graph alone, so a network that was trained on other graphs can read them on a new one.
 """
 
 from __future__ import annotations
@@ -67,8 +67,8 @@ class Context:
 def lessons_of(positions: Positions) -> Iterator[tuple[Positions, IntArray, Floats]]:
     """What the graph itself teaches: views without some of its links, pairs ``[2, P]`` to score there, their labels.
 
-    So many views that `LESSON_LINKS` links are hidden altogether (but not in more than `MOST_LESSONS`). Their ratios
-    are those of the whole graph, which were counted with other links hidden.
+    Enough views to hide `LESSON_LINKS` links altogether, but at most `MOST_LESSONS`. Their ratios are those of the
+    whole graph, which were counted with other links hidden.
     """
     ratios, count = context_of(positions).ratios, number_hidden(positions)
     if ratios is None:
@@ -162,7 +162,7 @@ def hide_links(positions: Positions, seed: int) -> tuple[Positions, IntArray, In
 def _hidden(
     view: View, count: int, seed: int
 ) -> tuple[GraphBatch, IntArray, IntArray, dict[Any, Any] | None]:
-    """The graphs without so many links, these links, pairs that are none, and what views of these graphs share."""
+    """The graphs without `count` links, these links, pairs that are none, and what views of these graphs share."""
     union, rng = view.union, np.random.default_rng(seed)
     shared: dict[Any, Any] | None = None if view.shared is None else {}
     if union.kinds is not None:
@@ -182,14 +182,14 @@ def _hidden(
 
 
 def _later_links(known: KnownLinks, count: int, seed: int) -> tuple[GraphBatch, IntArray]:
-    """The graphs as they were some time ago, and so many of the links that came next."""
+    """The graphs as they were some time ago, and `count` of the links that came next."""
     shown, asked, until = known.window(known.pairs, LAST_SEEN - EARLIER * (seed % (1 + MOST_LESSONS)))
     some = np.random.default_rng(seed).permutation(asked.shape[1])[:count]
     return known.visible(shown, until), asked[:, np.sort(some)]
 
 
 def _others(known: KnownLinks, count: int, rng: np.random.Generator) -> tuple[GraphBatch, IntArray]:
-    """The graphs without so many random links, and these links."""
+    """The graphs without `count` random links, and these links."""
     hidden = np.zeros(known.pairs.shape[1], np.bool_)
     hidden[distinct_integers(hidden.size, count, rng)] = True
     return known.visible(known.pairs[:, ~hidden]), known.pairs[:, hidden]
@@ -201,7 +201,7 @@ def number_of_links(union: GraphBatch) -> int:
 
 
 def _some_links(union: GraphBatch, count: int, rng: np.random.Generator) -> npt.NDArray[np.bool_]:
-    """A mask ``[E]`` of so many random edges."""
+    """A mask ``[E]`` of `count` random edges."""
     hidden = np.zeros(union.adjacency.num_edges, np.bool_)
     hidden[distinct_integers(hidden.size, count, rng)] = True
     return hidden
@@ -214,7 +214,7 @@ def _without(union: GraphBatch, hidden: npt.NDArray[np.bool_]) -> GraphBatch:
 
 
 def without_links(union: GraphBatch, count: int, seed: int) -> tuple[GraphBatch, IntArray]:
-    """The graphs without so many random links, or without the newest where there are times, and these links."""
+    """The graphs without `count` random links, or without the newest where there are times, and these links."""
     if union.kinds is not None:
         known = KnownLinks(union)
         if known.times is None:

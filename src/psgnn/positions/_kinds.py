@@ -32,7 +32,7 @@ MEMORIES = (0.01, 0.05, 0.2)  # shares of the links that came since, after which
 MOST_WAYS = 200_000  # walks of two steps from a node that are followed one by one
 LEAST_SUM = 1e-9  # of the weights of a node's links
 FLOOR = 1e-3  # of walks, before the log
-LEAST_SHARE = 1e-6  # of PageRank that is told apart from none
+LEAST_SHARE = 1e-6  # of PageRank; less counts as none
 UNKNOWN = 64.0  # the bound of a pair that shares no anchor
 
 _ROUTES = (

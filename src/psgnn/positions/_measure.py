@@ -1,4 +1,4 @@
-"""Where the nodes of a view are, seen from its anchors: all that is measured and nothing that is learnt."""
+"""Where the nodes of a view are, seen from its anchors: all that is measured, nothing that is learned."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ RESTARTS = (0.15, 0.5)
 DIFFUSION_STEPS = (2, 4)
 HEATS = (1.0, 4.0, 16.0)  # times of heat at which embeddings see the spectral basis
 FARTHEST_FROM_MEAN = 6.0  # standard deviations, beyond which networks see a measured number cut off
-FLOOR = 1e-6  # the smallest probability that is told apart from none
+FLOOR = 1e-6  # the smallest probability; less counts as none
 LEAST_DEVIATION = 1e-4  # of a channel that does not vary
 BLOCK = 2**19  # bytes of channels
 SPARSE = (

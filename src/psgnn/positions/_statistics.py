@@ -18,7 +18,7 @@ Doubles = npt.NDArray[np.float64]
 
 HEAT_TIMES = (1.0, 4.0, 16.0)
 TRUNCATIONS = (8, 16, 32, 64)
-FARTHEST = 16  # hops between the nodes of a pair that are told apart
+FARTHEST = 16  # most hops between the nodes of a pair; more count as these
 UNKNOWN_HOPS = 4.0 * FARTHEST  # the upper bound of a pair that shares no anchor
 PIECE = 4096  # pairs that one thread describes at once, at most
 

@@ -14,7 +14,7 @@ from psgnn.graph._graph import Graph, IntArray
 from psgnn.report._drawing import Step, Unit, nearest_hops
 from psgnn.training._run import Run
 
-HOPS = 3  # an anchor covers the nodes within so many
+HOPS = 3  # an anchor covers the nodes within this many
 REFERENCES = ("random", "degree", "farthest-first")
 MOST_MEASURED = 50_000_000  # nodes x anchors that are worth the time
 MOST_COUNTED_HOPS = 20

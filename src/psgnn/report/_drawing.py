@@ -33,7 +33,7 @@ class Limits:
 
     @classmethod
     def shared_by(cls, runs: int) -> Limits:
-        """The room that each of so many runs has."""
+        """The room that each run has."""
         return cls(
             nodes=min(6000, 40_000 // runs),
             links=min(20_000, 80_000 // runs),
@@ -42,7 +42,7 @@ class Limits:
         )
 
     def of_each(self, graphs: int) -> Limits:
-        """The room that each of so many graphs of a run has."""
+        """The room that each graph of a run has."""
         parts = (self.nodes, self.links, self.hops, self.name_bytes)
         return Limits(*(part // graphs for part in parts))
 

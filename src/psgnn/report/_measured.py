@@ -51,7 +51,7 @@ def score_histogram(run: Run, held_out: HeldOut | None) -> dict[str, Any]:
 
 
 def trained_negatives(config: ModelConfig) -> int:
-    """Negatives for each positive that the scores were learnt among; in pair classification there are as many."""
+    """Negatives for each positive that the scores were learned among; in pair classification there are as many."""
     return config.negatives if config.task == "link" else 1
 
 

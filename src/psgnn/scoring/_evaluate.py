@@ -119,7 +119,7 @@ def evaluate_against(scorer: Scorer, links: IntArray, negatives: IntArray) -> di
 
 
 def read_negatives(path: PathLike, scorer: Scorer, count: int) -> IntArray:
-    """The negatives of so many links, ``[P, M, 2]``, from an array of NumPy or from M lines of names per link.
+    """The negatives of each link, ``[P, M, 2]``, from an array of NumPy or from M lines of names per link.
 
     Numbers in an array are names of nodes: a graph that is read from a list of edges numbers its nodes anew.
     """

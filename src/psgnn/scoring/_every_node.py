@@ -31,7 +31,7 @@ def partners_of_all(
 
     Args:
         scorer: A trained run or ready-made weights on their graphs.
-        top: How many partners per node; fewer come back where there are not so many candidates.
+        top: How many partners per node; fewer come back where there are fewer candidates.
         seed: Of the random trees that find neighbours in the embedding.
         show_progress: Show a bar with the time left.
     """

@@ -42,7 +42,7 @@ def explain(scorer: Scorer, u: Node, v: Node, *, seed: int = 0) -> dict[str, Any
     Returns:
         A dict: ``score``, ``linked``, ``hops``, ``shared_neighbours`` and ``paths`` by name, ``anchors`` (those that
         separate the pair, and those that do not, with both distances), ``base`` and ``contributions``. They are None
-        for scorers whose evidence cannot be told apart. Hops, neighbours and paths ignore directions; in directed
+        for scorers whose evidence has no separate parts. Hops, neighbours and paths ignore directions; in directed
         graphs ``linked_back`` is whether v points to u, and ``path_directions`` has ``->``, ``<-`` or ``<->`` for
         every link of every path.
     """
@@ -115,7 +115,7 @@ def main_reason(scorer: Scorer, pairs: IntArray) -> list[str]:
 
 
 def reason_of(shared: int, hops: int) -> str:
-    """The main fact about a pair of so many shared neighbours and hops (-1: no path), in a few words."""
+    """The main fact about a pair with these shared neighbours and hops (-1: no path), in a few words."""
     if shared:
         return f"{shared} shared neighbour{'s' if shared > 1 else ''}"
     return f"{hops} hops apart" if hops >= 0 else "no path between them"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import math
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
@@ -81,8 +82,8 @@ class Pretrained:
     ) -> PretrainedScorer:
         """The same on graphs that are laid side by side already.
 
-        What one set of anchors does not see another does, so scores are the mean over so many `sets`; by default over
-        `MOST_SETS`, and over fewer where the graph is large.
+        What one set of anchors does not see another does, so scores are the mean over `sets` of anchors. By default
+        there are `MOST_SETS`, and fewer where the graph is large.
         """
         strict = strict or self.about["config"]["task"] != "link"
         if anchors is not None:
@@ -111,18 +112,22 @@ class Pretrained:
         return seat if strict else replace(seat, correction=seat.correct(lessons_of(positions)))
 
     def _warn_of_unusual(self, shapes: Floats) -> None:
-        """Say in which respects graphs of these shapes are unlike all that was learnt from."""
+        """Say in which respects graphs of these shapes differ from all that the weights were trained on."""
         unusual = []
         for name, values in zip(SHAPE, shapes.T, strict=True):
             low, high = self.about["range"][name]
             slack = SLACK * (high - low)
             outside = values[(values < low - slack) | (values > high + slack)]
             if outside.size:
-                unusual.append(f"{name} {float(outside[0]):.2f} (learnt from {low:.2f} to {high:.2f})")
+                value, limit = float(outside[0]), low if outside[0] < low else high
+                bound = "at least" if outside[0] < low else "at most"
+                if name.startswith("log "):
+                    name, value, limit = name.removeprefix("log "), math.exp(value), math.exp(limit)
+                unusual.append(f"{name} {value:.3g} (there {bound} {limit:.3g})")
         if unusual:
             log.warning(
-                "the graph is unlike those that the weights %s learnt from: %s; trust the scores less, or train",
-                self.about["name"],
+                "this graph is unlike those that the ready-made weights were trained on: %s. "
+                "Treat the scores with care, or train a model.",
                 ", ".join(unusual),
             )
 

@@ -77,7 +77,7 @@ class Scorer(Protocol):
         """Score pairs ``[2, P]``: logits ``[P]``, higher means more likely."""
 
     def evidence(self, pairs: IntArray) -> Evidence | None:
-        """What the scores of pairs ``[2, P]`` rest on; None where it has no parts that can be told apart."""
+        """What the scores of pairs ``[2, P]`` rest on; None where it has no separate parts."""
 
     def score_embedded(self, h: Floats, pairs: IntArray) -> Floats:
         """Score pairs of rows of the embeddings ``h [N, d]`` by their similarity."""
@@ -102,7 +102,7 @@ def check_pairs(pairs: Any, num_nodes: int) -> IntArray:
 
 
 def blocks_of(count: int, size: int) -> Sequence[slice]:
-    """Consecutive parts of so many things, at least one."""
+    """Consecutive parts of a number of things, at least one."""
     return [slice(start, start + size) for start in range(0, max(count, 1), size)]
 
 

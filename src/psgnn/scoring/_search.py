@@ -21,7 +21,7 @@ from psgnn.scoring._candidates import nearest_partners, pairs_of, prominence, pr
 from psgnn.scoring._scorer import Scorer, blocks_of, keep
 
 FEW_PAIRS = 20_000  # whose scores are kept
-EXACT_PAIRS = 100_000  # of a set decoder, which looks at every pair by itself: so many are scored in any case
+EXACT_PAIRS = 100_000  # of a set decoder, which looks at every pair by itself: scored in any case
 EXACT_EMBEDDED_PAIRS = 2_000_000  # of a product or distance of embeddings
 LEAST_SCORED, SCORED_PER_LINK = 20_000, 40
 PARTNERS = 16  # of a node at two and at three hops; half as many from each tree over the embedding
@@ -144,7 +144,7 @@ class Search:
         self.scores: Scores = np.zeros(0, np.float32)
 
     def look_around(self, show_progress: bool, partners: int | None = None) -> None:
-        """Embed the nodes, and find so many `partners` of each; by default none where all pairs are scored anyway."""
+        """Embed the nodes, and find `partners` of each; by default none where all pairs are scored anyway."""
         self.h = self._kept_embeddings(show_progress)
         if self.exact and partners is None:
             return
@@ -217,7 +217,7 @@ class Search:
         return np.asarray(self.links[places] == codes) if self.links.size else np.zeros(codes.size, bool)
 
     def _forget(self) -> None:
-        """Keep the best alone, where nothing is learnt from the others."""
+        """Keep the best alone, where nothing is learned from the others."""
         most = max(2 * self.n, BLOCK)
         if self.scored.size > 8 * most:
             best = np.argpartition(-self.scores, most)[:most]

@@ -85,7 +85,7 @@ def grouped_auc(labels: Values, scores: Values, groups: Values) -> float:
 
 
 def auc_standard_error(auc: float, positives: int, negatives: int) -> float:
-    """How much an AUC of so many pairs varies from sample to sample (Hanley and McNeil 1982)."""
+    """Return how much an AUC of that many pairs varies from sample to sample (Hanley and McNeil 1982)."""
     higher, lower = auc / (2 - auc) - auc**2, 2 * auc**2 / (1 + auc) - auc**2
     variance = auc * (1 - auc) + (positives - 1) * higher + (negatives - 1) * lower
     return float(np.sqrt(max(variance, 0.0) / (positives * negatives)))

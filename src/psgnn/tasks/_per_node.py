@@ -73,7 +73,7 @@ def _ranking_among(
         taken = np.searchsorted(nodes, np.unique(known.indices[known.indptr[u] : known.indptr[u + 1]]))
         free = nodes.size - taken.size
         ranks = distinct_integers(free, min(free, MOST_RIVALS), rng)
-        # As in NonEdges: so many taken nodes lie below the free node of a rank.
+        # As in NonEdges: the number of taken nodes below the free node of a rank.
         others = nodes[ranks + np.searchsorted(taken - np.arange(taken.size), ranks, side="right")]
         lists.append(np.stack([np.full(others.size + 1, u), np.append(v, others)]))
     sizes = [part.shape[1] for part in lists]

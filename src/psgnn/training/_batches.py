@@ -34,7 +34,7 @@ class Part:
 
 
 class Batches:
-    """The batches of a training run of so many epochs. Each depends on its epoch and a generator alone.
+    """The batches of a training run. Each depends on its epoch and a generator alone.
 
     In link prediction, if the settings ask for it, positives are those of a fold and the graph is without them; a view
     of it is ``kept`` by fold, with all that was measured there. In pair classification on many graphs, where anchors
@@ -164,7 +164,7 @@ def step_pairs(config: ModelConfig, task: Task) -> int:
 
 
 def number_of_steps(config: ModelConfig, task: Task) -> int:
-    """The epochs of the settings, or more where so many small steps would not see all the training pairs."""
+    """The epochs of the settings, or more where that few steps would not see all the training pairs."""
     if config.batch == "all" or task.union.large:
         return config.epochs
     passes = math.ceil(config.passes * task.train.labels.size / step_pairs(config, task))

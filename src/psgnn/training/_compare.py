@@ -237,7 +237,7 @@ def compare(
         preset: of the models that are named without one.
         seeds: number of splits.
         first_seed: of the first split.
-        epochs: at most so many for every model; each model's own setting if None.
+        epochs: The limit for every model; each model's own setting if None.
         task_options: such as ``{"negatives": "degree"}``.
         records: add to every row what `measure` gave for each seed, as ``records``.
         show_progress: show a bar with the time left.

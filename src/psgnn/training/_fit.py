@@ -217,7 +217,7 @@ class _Trainer:
             save_state(folder, state, self._identity, self.model, self.optimizer)
 
     def _training_pairs(self) -> list[Seen]:
-        """Every training pair once, in the graph that hides it if need be, for anchors that are learnt beforehand."""
+        """Every training pair once, in the graph that hides it if need be, for anchors that are learned beforehand."""
         streams = (np.random.default_rng([self.seed, step, 1]) for step in range(self.batches.rounds))
         found = (self.batches.pairs(step, rng, None) for step, rng in enumerate(streams))
         return [

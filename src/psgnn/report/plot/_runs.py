@@ -1,4 +1,4 @@
-"""What a trained model has learnt: curves of its training, a map of its embeddings, its scores."""
+"""What a trained model has learned: curves of its training, a map of its embeddings, its scores."""
 
 from __future__ import annotations
 
