@@ -403,6 +403,30 @@ def test_a_run_is_what_the_library_measures(manifest: Manifest) -> None:
     assert measured["split"] == task.digest[:16]
 
 
+def test_a_long_run_resumes_where_it_was_stopped(manifest: Manifest, monkeypatch: pytest.MonkeyPatch) -> None:
+    import psgnn.training._fit as training
+
+    run = run_of(manifest)
+    spec = run.method.model_copy(update={"resume": True, "options": {"epochs": 6, "eval_every": 2}})
+    long = Run(run.row, spec, 100)
+    whole, step = execute(long), training._Trainer._epoch
+    seen: list[int] = []
+
+    def stop_once(self: Any, number: int) -> float:
+        seen.append(number)
+        if seen == [0, 1, 2, 3]:
+            raise KeyboardInterrupt
+        return step(self, number)
+
+    monkeypatch.setattr(training._Trainer, "_epoch", stop_once)
+    with pytest.raises(KeyboardInterrupt):
+        execute(long, records=str(manifest.records))
+    again = execute(long, records=str(manifest.records))
+    assert seen == [0, 1, 2, 3, 3, 4, 5]
+    assert again["test"] == whole["test"]
+    assert not list((manifest.records / ".unfinished").iterdir())
+
+
 def test_features_are_dropped_where_the_manifest_says_so(shared_data: Path, manifest: Manifest) -> None:
     from psgnn_lab.runner import _task
 

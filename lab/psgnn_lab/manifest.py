@@ -62,7 +62,7 @@ FOLDER = "experiments"
 
 Name = Annotated[str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9-]*$")]
 Seeds = Annotated[int, Field(ge=1)]
-Metric = Literal["auc", "auc_pooled", "ap", "mrr", "hits@20", "hits@50", "hits@100"]
+Metric = Literal["auc", "auc_pooled", "ap", "mrr", "hits@10", "hits@20", "hits@50", "hits@100"]
 
 
 class _Strict(BaseModel):
@@ -123,6 +123,7 @@ class MethodSpec(_Strict):
     title: str
     complexity: str | None = None  # of choosing its anchors, as somebody has stated it
     trace: bool = False  # its records keep the history of training and the anchors, for figures
+    resume: bool = False  # a run takes long: it is on disk until its record is, and may use all cores
 
 
 class _SingleMethod(_Strict):
@@ -134,6 +135,7 @@ class _SingleMethod(_Strict):
     title: str | None = None
     complexity: str | None = None
     trace: bool = False
+    resume: bool = False
 
 
 class _MethodGroup(_Strict):
@@ -362,8 +364,12 @@ def _check(manifest: Manifest) -> None:
             if single is not None and single not in section.methods:
                 raise unknown_name(f"method of section '{section.name}'", single, section.methods)
     for name, entry in manifest.methods.items():
-        if isinstance(entry, _SingleMethod) and entry.trace and entry.kind != "model":
-            raise InputError(f"method '{name}' is a {entry.kind}, which has no training to trace; drop trace")
+        if isinstance(entry, _SingleMethod) and entry.kind != "model":
+            for what, wanted in (("trace", entry.trace), ("resume", entry.resume)):
+                if wanted:
+                    raise InputError(
+                        f"method '{name}' is a {entry.kind}, which has no training to {what}; drop {what}"
+                    )
     _check_figures(manifest)
     if manifest.search is not None:
         for name in manifest.search.rows:

@@ -13,7 +13,7 @@ from psgnn_lab.statistics import Cell
 
 LABELS = {
     "auc": "AUC", "auc_pooled": "AUC, pooled", "ap": "AP", "mrr": "MRR",
-    "hits@20": "Hits@20", "hits@50": "Hits@50", "hits@100": "Hits@100",
+    "hits@10": "Hits@10", "hits@20": "Hits@20", "hits@50": "Hits@50", "hits@100": "Hits@100",
 }  # fmt: skip
 
 

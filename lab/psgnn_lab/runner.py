@@ -9,14 +9,15 @@ from __future__ import annotations
 import logging
 import multiprocessing
 import os
+import shutil
 import signal
 import threading
 import time
 import traceback
 from collections.abc import Callable, Sequence
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
+from functools import lru_cache, partial
 from multiprocessing.connection import Connection, wait
 from pathlib import Path
 from typing import Any
@@ -31,6 +32,7 @@ from psgnn_lab.records import write_record
 log = logging.getLogger(__name__)
 
 Make = Callable[[Run, str | None], dict[str, Any]]
+UNFINISHED = ".unfinished"  # folder of runs that are resumed, beside the records
 
 
 @dataclass
@@ -41,8 +43,11 @@ class Outcome:
     failed: list[tuple[Run, str]] = field(default_factory=list)
 
 
-def execute(run: Run, root: str | None = None) -> dict[str, Any]:
-    """Make one run: its test and validation metrics, its time, and what else the method tells."""
+def execute(run: Run, root: str | None = None, *, records: str | None = None) -> dict[str, Any]:
+    """Make one run: its test and validation metrics, its time, and what else the method tells.
+
+    A run that may be resumed is kept in a folder beside the ``records`` until it is measured.
+    """
     from psgnn.kernels._compile import kernel_threads
     from psgnn.training._compare import Method, measure
     from psgnn.training._runs import versions
@@ -66,8 +71,14 @@ def execute(run: Run, root: str | None = None) -> dict[str, Any]:
             .score
         )
     method = Method(spec.of, spec.kind, preset=spec.preset, options=options, label=spec.title)
-    with one_thread(), kernel_threads(1):  # a core runs one worker
-        measured = measure(method, task, run.seed, trace=spec.trace, scorer=scorer)
+    kept_in = Path(records, UNFINISHED, run.id) if spec.resume and records is not None else None
+    with ExitStack() as limits:
+        if not spec.resume:  # a core runs one worker
+            limits.enter_context(one_thread())
+            limits.enter_context(kernel_threads(1))
+        measured = measure(method, task, run.seed, trace=spec.trace, scorer=scorer, out=kept_in)
+    if kept_in is not None:
+        shutil.rmtree(kept_in)
     kept = {name: version for name, version in versions().items() if name in ("psgnn", "torch", "numpy")}
     if spec.trace:
         measured["history"] = _short(measured["history"])
@@ -141,9 +152,10 @@ def execute_all(
     jobs: int | None = None,
     root: Path | None = None,
     show_progress: bool = False,
-    make: Make = execute,
+    make: Make | None = None,
 ) -> Outcome:
     """Make the runs in their order, `jobs` at a time (a core each if None), and write each record as it comes."""
+    make = make or partial(execute, records=str(records))
     estimate = Estimate(records, runs)
     outcome = Outcome()
     waiting = list(reversed(runs))

@@ -14,6 +14,7 @@ import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib.util import find_spec
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -29,6 +30,7 @@ from psgnn.scoring._weights import WEIGHTS
 from psgnn.tasks import LinkPrediction, PairClassification, Task, link_task
 from psgnn.tasks._metrics import evaluate
 from psgnn.tasks._per_node import metrics_per_node
+from psgnn.training._folder import RECORD
 from psgnn.training._peers import PEERS, PairScores
 
 if TYPE_CHECKING:
@@ -134,6 +136,7 @@ def measure(
     epochs: int | None = None,
     trace: bool = False,
     scorer: PairScores | None = None,
+    out: Path | None = None,
 ) -> dict[str, Any]:
     """Metrics of one method on one task.
 
@@ -142,15 +145,19 @@ def measure(
     ``best_epoch``, ``epochs_run``, ``embedding`` (the test metrics of its embeddings alone, or None) and, where it has
     anchors, ``picking_seconds``: the time that it takes to choose them once; with ``trace`` also the ``history`` of
     training and the ``anchors`` of each graph. A ``scorer`` stands in for the method's own, unless that is a model.
+    With ``out`` a model's run is in that folder, and an interrupted one in it is resumed.
     Models are trained on the CPU, so that numbers and times can be compared between machines.
     """
     start = time.perf_counter()
     if method.kind == "model":
         from psgnn.models import build_model
-        from psgnn.training import fit
+        from psgnn.training import fit, load
 
-        model = build_model(method.name, task, method.preset, seed, **method.options)
-        run = fit(model, task, epochs=epochs, seed=seed, device="cpu")
+        if out is not None and (out / RECORD).exists():
+            run = load(out)
+        else:
+            model = build_model(method.name, task, method.preset, seed, **method.options)
+            run = fit(model, task, epochs=epochs, seed=seed, device="cpu", out=out)
         found: dict[str, Any] = {
             "test": run.test,
             "val": run.val,
@@ -161,6 +168,8 @@ def measure(
         if trace:
             found |= {"history": run.history, "anchors": run.anchors}
         seconds = time.perf_counter() - start
+        if out is not None:  # what was resumed took longer than since now
+            seconds = max(seconds, run.record["seconds"])
         return {**found, **_picking_time(run), "seconds": seconds}
     # In one call, because some rules prepare the whole graph before the first pair.
     pairs = np.concatenate([task.val.pairs, task.test.pairs], axis=1)
