@@ -28,6 +28,7 @@ from psgnn.scoring import (
     top_links,
 )
 from psgnn.scoring._answers import partners
+from psgnn.scoring._calibration import fit_calibration
 from psgnn.training import Run, fit
 from psgnn.training import _run as runs
 from psgnn.training._run import save_run
@@ -147,6 +148,16 @@ def test_pooled_blocks_are_the_isotonic_regression() -> None:
         fitted = np.repeat(means, np.diff(np.append(starts, size)))
         expected = IsotonicRegression().fit(np.arange(size), y, w).predict(np.arange(size))
         np.testing.assert_allclose(fitted, expected, atol=1e-9)
+
+
+def test_one_lucky_link_at_the_top_is_no_evidence() -> None:
+    rng = np.random.default_rng(0)
+    scores = np.concatenate([np.linspace(3, 9, 60), rng.normal(size=5000), [9.0], rng.normal(1, 0.8, 200)])
+    labels = np.repeat([0.0, 1.0], [5060, 201])
+    found = fit_calibration(scores, labels, np.ones(scores.size), 201.0)
+    # One of the 60 best pairs was a hidden link, so it and those beside it are unlikely.
+    assert found.probability(np.array([9.0]))[0] < 0.25
+    assert found.probability(scores[:60]).sum() < 15
 
 
 # --- a node

@@ -24,6 +24,7 @@ SHARE_MISSING = 0.1  # of the known links, unless a person says otherwise
 RANKED, SAMPLED = 1000, 10_000
 ENOUGH_HIDDEN = 1000  # links, after which there are no more rehearsals
 REHEARSED = 10 * RANKED  # the best pairs, among which are the best of the rehearsal
+LINKS_PER_BLOCK = 5  # hidden links that a step of the probability rests on
 MOST_LOG_PROBABILITY = float(np.log(0.98))  # nothing is certain
 
 
@@ -184,12 +185,16 @@ def _at_same_rank(scores: Floats, before: tuple[Floats, Floats], now: tuple[Floa
 
 def _isotonic(scores: Floats, labels: Floats, weights: Floats) -> tuple[Floats, Floats]:
     """Log-odds that never fall: of blocks of pairs, at their mean scores. Scores are in ascending order."""
-    starts, shares = pool_adjacent(labels, weights)
+    starts, _ = pool_adjacent(labels, weights)
+    # One lucky link at the top says little: it is joined with what is below, until there are enough.
+    found = np.add.reduceat(labels, starts)
+    above = found.sum() - np.cumsum(found)
+    starts = starts[np.flatnonzero(np.diff(above // LINKS_PER_BLOCK, prepend=-1))]
     total = np.add.reduceat(weights, starts)
     centres = np.add.reduceat(scores * weights, starts) / total
     # A block without a link, or of links alone, has seen too little to be sure of it.
     least = float(weights[labels > 0].min(initial=1.0))
-    share = (shares * total + 0.5 * least) / (total + least)
+    share = (np.add.reduceat(labels * weights, starts) + 0.5 * least) / (total + least)
     knots, places = np.unique(centres, return_index=True)
     log_odds = np.maximum.accumulate((np.log(share) - np.log1p(-share))[places])
     return knots, log_odds
