@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import inspect
 import json
 import re
 import subprocess
@@ -10,7 +11,9 @@ import networkx as nx
 import numpy as np
 import pytest
 
+import psgnn
 from conftest import Command
+from psgnn.cli.train import train_command
 
 VILLAGE = Path(__file__).parent.parent / "examples" / "village.csv"
 
@@ -64,6 +67,13 @@ def test_a_prediction_from_kept_kernels_needs_no_compiler_and_no_other_command()
         done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
         if attempt:
             assert done.returncode == 0, done.stderr
+
+
+def test_the_command_and_the_function_train_on_the_same_device() -> None:
+    asked, taken = (
+        inspect.signature(each).parameters["device"].default for each in (train_command, psgnn.fit)
+    )
+    assert asked == taken == "auto"
 
 
 def test_the_collection_of_garbage_is_as_usual_after_the_imports() -> None:

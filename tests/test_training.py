@@ -510,9 +510,12 @@ def test_a_model_embeds_and_scores_graphs_it_has_not_seen() -> None:
     result = train(task, epochs=60)
     assert result.test["auc"] > 0.8
     stranger = communities(5, 9)
-    assert result.on([stranger]).embed().shape[0] == 45
-    scores = result.on([stranger]).score([[0, 0], [1, 30]])
+    there = result.on([stranger])
+    assert there.embed().shape[0] == 45
+    scores = there.score([[0, 0], [1, 30]])
     assert scores[0] > scores[1]
+    assert not there.val
+    assert not there.test  # they are of the graphs that it was trained on
 
 
 def test_graphs_with_other_features_are_refused() -> None:

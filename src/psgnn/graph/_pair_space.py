@@ -28,6 +28,10 @@ class PairSpace(Protocol):
         """Whether the order of its nodes is part of a pair."""
 
     @property
+    def plain(self) -> bool:
+        """Whether any two nodes of a graph are a pair, in no order."""
+
+    @property
     def sizes(self) -> IntArray:
         """Pairs of every graph, ``[G]``."""
 
@@ -47,6 +51,9 @@ class PairSpace(Protocol):
     def holds(self, pairs: IntArray) -> Mask:
         """Which pairs of nodes of one graph are pairs of the space, ``[P]``."""
 
+    def questions(self, links: IntArray) -> IntArray:
+        """The node that asks and its partner, ``[2, Q]``, of links ``[2, P]``; both ends ask where they are alike."""
+
     def partners(self, node: int) -> IntArray:
         """The nodes that a node is the first of a question with, sorted: all it may be linked to."""
 
@@ -54,7 +61,7 @@ class PairSpace(Protocol):
 class Unordered(WithinBlocks):
     """Any two different nodes of a graph, written ``u < v``."""
 
-    ordered = False
+    ordered, plain = False, True
 
     def oriented(self, pairs: IntArray) -> IntArray:
         """The smaller id first."""
@@ -63,6 +70,10 @@ class Unordered(WithinBlocks):
     def holds(self, pairs: IntArray) -> Mask:
         """All but a node with itself."""
         return np.asarray(pairs[0] != pairs[1])
+
+    def questions(self, links: IntArray) -> IntArray:
+        """Each end asks for the other."""
+        return np.concatenate([links, links[::-1]], axis=1)
 
     def partners(self, node: int) -> IntArray:
         """All other nodes of the graph."""
@@ -74,7 +85,7 @@ class Ordered:
     """Source and target, any two different nodes of a graph; sorted by ``(graph, source, target)``."""
 
     ptr: IntArray
-    ordered = True
+    ordered, plain = True, False
 
     @cached_property
     def sizes(self) -> IntArray:
@@ -109,6 +120,10 @@ class Ordered:
         """All but a node with itself."""
         return np.asarray(pairs[0] != pairs[1])
 
+    def questions(self, links: IntArray) -> IntArray:
+        """The source asks for the target."""
+        return links
+
     def partners(self, node: int) -> IntArray:
         """All other nodes of the graph, as targets."""
         return _others(self.ptr, node)
@@ -125,6 +140,7 @@ class TwoSided:
     ptr: IntArray
     sides: npt.NDArray[np.int8]
     ordered: bool = False
+    plain = False
 
     @cached_property
     def _nodes(self) -> tuple[IntArray, IntArray]:
@@ -183,6 +199,10 @@ class TwoSided:
         forward = (first == 0) & (second == 1)
         return np.asarray(forward if self.ordered else forward | ((first == 1) & (second == 0)))
 
+    def questions(self, links: IntArray) -> IntArray:
+        """The node of side 0 asks for that of side 1."""
+        return np.where(self.sides[links[0]] == 0, links, links[::-1])
+
     def partners(self, node: int) -> IntArray:
         """The nodes of side 1 for a node of side 0; none for the others, who are not asked."""
         if self.sides[node] != 0:
@@ -203,7 +223,7 @@ def links_of(batch: GraphBatch, space: PairSpace | None = None) -> IntArray:
     """The links of the batch that are pairs of its space, ``[2, E]``; links inside a side are left out."""
     edges: IntArray = batch.adjacency.edges() if batch.kinds is None else batch.kinds.edges
     space = space or pair_space(batch)
-    return np.asarray(edges[:, space.holds(edges)]) if isinstance(space, TwoSided) else edges
+    return edges if space.plain else np.asarray(edges[:, space.holds(edges)])
 
 
 def unlinked_pairs(batch: GraphBatch, *links: IntArray) -> NonEdges:

@@ -10,7 +10,7 @@ import numpy as np
 from psgnn.errors import InputError
 from psgnn.graph._bytes import decoding
 from psgnn.graph._graph import Adjacency, GraphBatch, IntArray
-from psgnn.graph._pair_space import Unordered, links_of, pair_space, unlinked_pairs
+from psgnn.graph._pair_space import links_of, pair_space, unlinked_pairs
 from psgnn.graph._read import read_pairs
 from psgnn.graph._sampling import distinct_integers
 from psgnn.paths import PathLike
@@ -87,7 +87,7 @@ def evaluate_links(
 
 def _like_links(batch: GraphBatch, links: IntArray, by: str, rng: np.random.Generator) -> IntArray:
     """As many unlinked pairs as links ``[2, P]``, like them in degree or distance."""
-    if not isinstance(pair_space(batch), Unordered):
+    if not pair_space(batch).plain:
         raise InputError(f"negatives '{by}' go with undirected graphs without sides; use uniform or per-node")
     found, nothing = [], np.zeros((2, 0), np.int64)
     for g, first in enumerate(batch.ptr[:-1].tolist()):

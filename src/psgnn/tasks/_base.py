@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from psgnn.errors import InputError, check_integer
 from psgnn.graph._graph import Graph, GraphBatch, IntArray, as_graph, check_names
-from psgnn.graph._kinds import PER_EDGE
+from psgnn.graph._kinds import PER_EDGE, Kinds
 from psgnn.graph._sampling import Pool, distinct_integers, running_total
 
 if TYPE_CHECKING:
@@ -50,13 +50,17 @@ class Task(ABC):
 
     ``kept`` and ``dropped`` are the places, in the input, of the graphs that can and cannot be split;
     ``headline`` is the metric of :func:`psgnn.tasks._metrics.evaluate` that results on the task are known by;
+    ``holds_out_links`` says whether the visible graphs lack links that validation and test ask for;
     ``negatives`` is the rule by which negatives were drawn, or ``"official"``;
+    ``folds`` is how many parts the training links are shared out to, where they are links;
     ``read`` is how the graphs were read, keywords of `psgnn.read_graph`.
     """
 
     name: ClassVar[str]
     headline: ClassVar[str] = "auc"
+    holds_out_links: ClassVar[bool] = False
     negatives: str = "uniform"
+    folds: int | None = None
     union: GraphBatch
     train: LabelledPairs
     val: LabelledPairs
@@ -129,6 +133,26 @@ class Task(ABC):
 
         A split says the same but for the negatives ``"pgnn-released"``, which are positives in part.
         """
+
+    @property
+    def whole_kinds(self) -> Kinds | None:
+        """What all links carry, also those that are held out; None where none are."""
+        return None
+
+    @property
+    def hidden_links(self) -> IntArray:
+        """Links of the graphs that the model is not shown, ``[2, H]``."""
+        return np.zeros((2, 0), np.int64)
+
+    def on_all_links(self) -> Self:
+        """A copy that trains on the held-out links too; the task itself where it holds out none."""
+        return self
+
+    def metrics_per_node(
+        self, score: Callable[[IntArray], npt.NDArray[Any]], seed: int = 0
+    ) -> dict[str, float]:
+        """Metrics of every node's own ranking, where a node can be asked for its partners."""
+        return {}
 
     def __repr__(self) -> str:
         sizes = ", ".join(f"{part}={getattr(self, part).labels.size}" for part in ("train", "val", "test"))

@@ -6,16 +6,16 @@ from collections.abc import Callable, Sequence
 from copy import copy
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
 from psgnn.errors import InputError, check_integer, unknown_name
 from psgnn.graph._graph import Graph, GraphBatch, IntArray
-from psgnn.graph._kinds import Numbers
+from psgnn.graph._kinds import Kinds, Numbers
 from psgnn.graph._links import KnownLinks
-from psgnn.graph._pair_space import PairSpace, Unordered
+from psgnn.graph._pair_space import PairSpace
 from psgnn.graph._sampling import ListedPairs, NonEdges, Pool, running_total
 from psgnn.tasks._base import (
     FOLDS,
@@ -29,6 +29,7 @@ from psgnn.tasks._base import (
 )
 from psgnn.tasks._links import countable, given_pairs
 from psgnn.tasks._negatives import RELEASED, hard_negatives, released_pools
+from psgnn.tasks._per_node import metrics_per_node
 
 if TYPE_CHECKING:
     from typing_extensions import Self  # in typing from Python 3.11 on
@@ -85,6 +86,8 @@ class LinkPrediction(Task):
     """
 
     name = "link"
+    holds_out_links = True
+    folds: int
     _seeing: LinkPrediction | None = None  # of a blind copy, that which has the test pairs
     _until: Numbers | None = None  # the last moment that is seen, [G]
 
@@ -143,9 +146,9 @@ class LinkPrediction(Task):
         return self._links.space
 
     @property
-    def whole(self) -> GraphBatch:
-        """The graphs with all their links, also those that are held out."""
-        return self._links.full
+    def whole_kinds(self) -> Kinds | None:
+        """What all links carry, also those that are held out."""
+        return self._links.full.kinds
 
     def _share_out(self, val: float, test: float) -> None:
         """Make the splits of the edges of the graphs."""
@@ -156,7 +159,7 @@ class LinkPrediction(Task):
         positives = self._positives(all_edges, counts)
         self._train_counts = counts[:, 0]
         self.union = links.visible(positives[0], self._until)
-        if negatives != "uniform" and not isinstance(self.space, Unordered):
+        if negatives != "uniform" and not self.space.plain:
             raise InputError(
                 f"negatives='{negatives}' goes with undirected graphs without sides; use negatives='uniform'"
             )
@@ -253,6 +256,17 @@ class LinkPrediction(Task):
         return linked.astype(np.float32)
 
     @property
+    def hidden_links(self) -> IntArray:
+        """Positives of validation and test, ``[2, H]``."""
+        return np.concatenate([split.pairs[:, split.labels == 1] for split in (self.val, self.test)], axis=1)
+
+    def metrics_per_node(
+        self, score: Callable[[IntArray], npt.NDArray[Any]], seed: int = 0
+    ) -> dict[str, float]:
+        """The rank of each test link among other partners of its node (`psgnn.tasks._per_node`)."""
+        return metrics_per_node(self, score, seed)
+
+    @property
     def _train_edges(self) -> IntArray:
         return self.train.pairs[:, : self._train_counts.sum()]  # [2, E]
 
@@ -306,8 +320,7 @@ class LinkPrediction(Task):
         task, and their positives are visible.
         """
         other, links = copy(self), self._links
-        held_out = [split.pairs[:, split.labels == 1] for split in (self.val, self.test)]
-        ranks = np.sort(self.space.rank(np.concatenate([self._train_edges, *held_out], axis=1)))
+        ranks = np.sort(self.space.rank(np.concatenate([self._train_edges, self.hidden_links], axis=1)))
         positives = self.space.unrank(ranks)
         if links.full.kinds is not None and not np.isin(ranks, self.space.rank(links.pairs)).all():
             raise InputError(

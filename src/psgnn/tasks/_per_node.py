@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from psgnn.graph._graph import GraphBatch, IntArray
 from psgnn.graph._kinds import Arcs
-from psgnn.graph._pair_space import PairSpace, TwoSided, links_of, pair_space
+from psgnn.graph._pair_space import PairSpace, links_of, pair_space
 from psgnn.graph._sampling import distinct_integers
 
 if TYPE_CHECKING:
@@ -68,7 +68,7 @@ def _ranking_among(
     if links.shape[1] > most:
         links = links[:, rng.choice(links.shape[1], most, replace=False)]
     lists = []
-    for u, v in _questions(links, space).T.tolist():
+    for u, v in space.questions(links).T.tolist():
         nodes = space.partners(u)
         taken = np.searchsorted(nodes, np.unique(known.indices[known.indptr[u] : known.indptr[u + 1]]))
         free = nodes.size - taken.size
@@ -80,16 +80,9 @@ def _ranking_among(
     return Ranking(np.concatenate(lists, axis=1), np.cumsum([0, *sizes[:-1]]))
 
 
-def _questions(links: IntArray, space: PairSpace) -> IntArray:
-    """The node that asks and its partner, ``[2, Q]``; both ends ask where they are alike."""
-    if isinstance(space, TwoSided):
-        return np.where(space.sides[links[0]] == 0, links, links[::-1])
-    return links if space.ordered else np.concatenate([links, links[::-1]], axis=1)
-
-
 def _partners(links: IntArray, space: PairSpace, num_nodes: int) -> Arcs:
     """The partners of every node that asks, by links, which may be there twice."""
-    sources, targets = _questions(links, space)
+    sources, targets = space.questions(links)
     return Arcs.of(sources, targets, num_nodes)
 
 
@@ -111,7 +104,7 @@ def metrics_per_node(
     most = max(most_scored // each, 1)
     ranking = _ranking_among(task.union, task.space, known, held_out[1], rng, most)
     found = ranking.metrics(score(task.space.oriented(ranking.pairs)), "_per_node")
-    if task.space.ordered or isinstance(task.space, TwoSided):
+    if not task.space.plain:
         found |= recall_per_node(task, score, seed, most_scored)
     return found
 

@@ -36,17 +36,16 @@ class Part:
 class Batches:
     """The batches of a training run. Each depends on its epoch and a generator alone.
 
-    In link prediction, if the settings ask for it, positives are those of a fold and the graph is without them; a view
-    of it is ``kept`` by fold, with all that was measured there. In pair classification on many graphs, where anchors
-    need not be those of all of them (``whole``), a step sees a part of the graphs, and parts take turns.
+    On many graphs, where anchors need not be those of all of them (``whole``), a step sees a part of the graphs, and
+    parts take turns.
     """
+
+    rounds = 1  # steps until every positive has come once, where a step has all that are hidden together
 
     def __init__(
         self, task: Task, view: TensorView, config: ModelConfig, epochs: int, *, whole: bool = True
     ) -> None:
         self.task, self.view, self.config, self.epochs, self.whole = task, view, config, epochs, whole
-        self.hides = config.hide_positives and isinstance(task, LinkPrediction)
-        self.kept: dict[int, tuple[IntArray, TensorView]] = {}
 
     def draw(self, epoch: int, rng: np.random.Generator) -> Batch:
         """The batch of an epoch: view, pairs ``[2, P]`` and labels ``[P]``."""
@@ -58,43 +57,24 @@ class Batches:
         whole = self.config.batch == "all" and size == self.task.train.labels.size
         return self.pairs(epoch, rng, None if whole else size)
 
-    @property
-    def rounds(self) -> int:
-        """Steps until every positive has come once, where a step has all that are hidden together."""
-        return len(self.filled_folds) if self.hides else 1
-
     def pairs(self, epoch: int, rng: np.random.Generator, size: int | None) -> Batch:
         """The graph to see, the pairs to score on it (a random `size` of them, or all), their labels."""
         split = self.task.train
-        if not isinstance(self.task, LinkPrediction):
-            if size is None:
-                return self.view, split.pairs, split.labels
-            some = self._from_every_graph(size, rng, self._trained_graphs)
-            return self.view, split.pairs[:, some], split.labels[some]
-        if self.hides:
-            # Deviates: the paper scores training edges on a graph that contains them.
-            positives, view = self.fold(self.fold_of_step(epoch))
-        else:
-            positives, view = self._positives, self.view
-        if size is not None:
-            count = max(size // (1 + self.config.negatives), 1)
-            positives = positives[:, rng.integers(positives.shape[1], size=count)]
-        if self.config.fresh_negatives or self.hides or size is not None:
-            negatives = self.task.sample_negatives(positives.shape[1] * self.config.negatives, rng)
-        else:
-            negatives = split.pairs[:, split.labels == 0]
-        labels = np.repeat(np.array([1, 0], np.float32), [positives.shape[1], negatives.shape[1]])
-        return view, np.concatenate([positives, negatives], axis=1), labels
+        if size is None:
+            return self.view, split.pairs, split.labels
+        some = self._from_every_graph(size, rng, self._trained_graphs)
+        return self.view, split.pairs[:, some], split.labels[some]
 
-    @cached_property
-    def _positives(self) -> IntArray:
-        return self.task.train.pairs[:, self.task.train.labels == 1]
+    @property
+    def large(self) -> bool:
+        """Whether the graph is so large that memory and time are saved."""
+        return self.view.union.large
 
     @cached_property
     def parts(self) -> list[Part]:
         """Parts of the graphs of about `step_nodes` nodes each, shuffled; none if one is all."""
         most, graphs = self.config.step_nodes, self._trained_graphs
-        if self.whole or isinstance(self.task, LinkPrediction) or most == 0:
+        if self.whole or most == 0:
             return []
         count = min(math.ceil(self.view.union.sizes[graphs].sum() / most), graphs.size)
         shuffled = np.random.default_rng(graphs.size).permutation(graphs)
@@ -123,17 +103,53 @@ class Batches:
     def _by_graph(self) -> IntArray:
         return np.argsort(self.task.train.graph_ids, kind="stable")
 
+
+class LinkBatches(Batches):
+    """Batches of links, with negatives that are drawn for the step.
+
+    If the settings ask for it, positives are those of a fold and the graph is without them; a view of it is ``kept`` by
+    fold, with all that was measured there.
+    """
+
+    task: LinkPrediction
+
+    def __init__(self, task: LinkPrediction, view: TensorView, config: ModelConfig, epochs: int) -> None:
+        super().__init__(task, view, config, epochs)
+        self.hides = config.hide_positives
+        self.kept: dict[int, tuple[IntArray, TensorView]] = {}
+
+    @property
+    def rounds(self) -> int:  # type: ignore[override]
+        """As many as there are folds, where links are hidden."""
+        return len(self.filled_folds) if self.hides else 1
+
+    def pairs(self, epoch: int, rng: np.random.Generator, size: int | None) -> Batch:
+        """The graph to see, links and other pairs to score on it (a random `size` of them, or all), their labels."""
+        split = self.task.train
+        if self.hides:
+            # Deviates: the paper scores training edges on a graph that contains them.
+            positives, view = self.fold(self.fold_of_step(epoch))
+        else:
+            positives, view = self._positives, self.view
+        if size is not None:
+            count = max(size // (1 + self.config.negatives), 1)
+            positives = positives[:, rng.integers(positives.shape[1], size=count)]
+        if self.config.fresh_negatives or self.hides or size is not None:
+            negatives = self.task.sample_negatives(positives.shape[1] * self.config.negatives, rng)
+        else:
+            negatives = split.pairs[:, split.labels == 0]
+        labels = np.repeat(np.array([1, 0], np.float32), [positives.shape[1], negatives.shape[1]])
+        return view, np.concatenate([positives, negatives], axis=1), labels
+
+    @cached_property
+    def _positives(self) -> IntArray:
+        return self.task.train.pairs[:, self.task.train.labels == 1]
+
     @cached_property
     def filled_folds(self) -> list[int]:
         """Folds with something to predict; of few training edges, some have nothing."""
-        assert isinstance(self.task, LinkPrediction)
         wanted = range(USED_FOLDS if self.large else self.task.folds)
         return [f for f in wanted if self.task.fold(f).positives.size]
-
-    @property
-    def large(self) -> bool:
-        """Whether the graph is so large that memory and time are saved."""
-        return self.view.union.large
 
     def fold_of_step(self, step: int) -> int:
         """Folds take turns; those of a large graph have their part of training each."""
@@ -144,7 +160,6 @@ class Batches:
 
     def fold(self, f: int) -> tuple[IntArray, TensorView]:
         """The positives of a fold, and the view without them."""
-        assert isinstance(self.task, LinkPrediction)
         if f not in self.kept:
             if self.large:
                 for _, view in self.kept.values():
@@ -153,6 +168,13 @@ class Batches:
             fold = self.task.fold(f)
             self.kept[f] = fold.positives, self.view.without(fold.union)
         return self.kept[f]
+
+
+def batches_of(task: Task, view: TensorView, config: ModelConfig, epochs: int, *, whole: bool) -> Batches:
+    """The batches of a training run on a task."""
+    if isinstance(task, LinkPrediction):
+        return LinkBatches(task, view, config, epochs)
+    return Batches(task, view, config, epochs, whole=whole)
 
 
 def step_pairs(config: ModelConfig, task: Task) -> int:

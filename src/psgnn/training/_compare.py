@@ -29,7 +29,6 @@ from psgnn.scoring._kind_rules import KIND_RULES, kind_rules
 from psgnn.scoring._weights import WEIGHTS
 from psgnn.tasks import LinkPrediction, PairClassification, Task, link_task
 from psgnn.tasks._metrics import evaluate
-from psgnn.tasks._per_node import metrics_per_node
 from psgnn.training._folder import RECORD
 from psgnn.training._peers import PEERS, PairScores
 
@@ -178,8 +177,7 @@ def measure(
     size = task.val.labels.size
     found = {"test": evaluate(task.test, scores[size:]), "val": evaluate(task.val, scores[:size])}
     seconds = time.perf_counter() - start
-    if isinstance(task, LinkPrediction):
-        found["test"] |= metrics_per_node(task, score, seed)
+    found["test"] |= task.metrics_per_node(score, seed)
     return {**found, "seconds": seconds}
 
 

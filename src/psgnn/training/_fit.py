@@ -27,11 +27,10 @@ from psgnn.models._models import PositionModel
 from psgnn.models._team import Team, joined
 from psgnn.models._view import TensorView
 from psgnn.positions._view import features_of
-from psgnn.tasks import LabelledPairs, LinkPrediction, Task
+from psgnn.tasks import LabelledPairs, Task
 from psgnn.tasks._metrics import METRICS, auc_standard_error, evaluate
-from psgnn.tasks._per_node import metrics_per_node
 from psgnn.training import _runs as runs
-from psgnn.training._batches import USED_FOLDS, Batches, number_of_steps, step_pairs
+from psgnn.training._batches import USED_FOLDS, batches_of, number_of_steps, step_pairs
 from psgnn.training._checkpoints import State, open_run, save_state
 from psgnn.training._folder import alone_in, check_out, remove_run
 from psgnn.training._heldout import part_of, write_held_out
@@ -98,7 +97,7 @@ def fit(
     Under torchrun all processes of the job train one model (`psgnn.models._team`); the first one writes.
     """
     folder = None if out is None else Path(out)
-    if refit and not isinstance(task, LinkPrediction):
+    if refit and not task.holds_out_links:
         raise InputError("refit trains on held-out links, and the pair task holds out none; leave it out")
     check_integer("seed", seed, 0)
     if epochs is not None:
@@ -156,7 +155,7 @@ class _Trainer:
             weight_decay=self.config.weight_decay,
             fused=device.type == "cpu",
         )
-        self.batches = Batches(task, self.view, self.config, epochs, whole=model.fixed_anchors)
+        self.batches = batches_of(task, self.view, self.config, epochs, whole=model.fixed_anchors)
         if self.batches.large and team.leads:
             log.info(
                 "a large graph: %d of the folds are used, %d validation pairs are watched, and metrics are those of "
@@ -192,7 +191,7 @@ class _Trainer:
             "config": self.config.model_dump(),
             "split": self.task.digest,
             "graph": runs.data_hash(self.view),
-            "folds": getattr(self.task, "folds", None),
+            "folds": self.task.folds,
             "seed": self.seed,
             "epochs": self.epochs,
         }
@@ -400,11 +399,11 @@ class _Trainer:
 
     def refit(self, measured: Run, fresh: PositionModel, progress: bool) -> Run:
         """Train a fresh model on all links, for as many epochs as were best and from the same anchors."""
-        task, epochs = self.task, int(measured.record["best_epoch"])
-        assert isinstance(task, LinkPrediction)
+        epochs = int(measured.record["best_epoch"])
+        everything = self.task.on_all_links()
         again = _Trainer(
-            fresh, task.on_all_links(), self.epochs, self.seed, self.command, self.device, self.team, measured.choice
-        )  # fmt: skip
+            fresh, everything, self.epochs, self.seed, self.command, self.device, self.team, measured.choice
+        )
         again.repeat(epochs, progress)
         links = again.view.union.adjacency.num_edges
         about = "val, test, embedding_test and history are of the weights before the refit, without held-out links"
@@ -430,14 +429,13 @@ class _Trainer:
             self._measure(part_of(split, MOST_MEASURED_PAIRS, self.seed), state.best_choice)
             for split in (self.task.val, self.task.test)
         )
-        if isinstance(self.task, LinkPrediction):
-            test |= metrics_per_node(self.task, self._scores(state.best_choice), self.seed)
+        test |= self.task.metrics_per_node(self._scores(state.best_choice), self.seed)
         embedding_test = self._measure_embedding(state.best_choice)
         names = [graph.names for graph in self.task.graphs]
         result = Run(
             self.model, self.view, state.best_choice, val, test, state.history, {}, names, embedding_test,
-            _hidden_links(self.task), numbers=tuple(self.task.kept) if self.task.dropped else (),
-            whole=self.task.whole.kinds if isinstance(self.task, LinkPrediction) else None,
+            self.task.hidden_links, numbers=tuple(self.task.kept) if self.task.dropped else (),
+            whole=self.task.whole_kinds,
         )  # fmt: skip
         result.record.update(self._record(state, result))
         return result
@@ -475,10 +473,3 @@ class _Trainer:
             "peak_memory_mb": peak_bytes() // 2**20,
             "versions": runs.versions(),
         }
-
-
-def _hidden_links(task: Task) -> IntArray:
-    """Links of the graphs that the model is not shown, ``[2, H]``."""
-    if not isinstance(task, LinkPrediction):
-        return np.zeros((2, 0), np.int64)
-    return np.concatenate([split.pairs[:, split.labels == 1] for split in (task.val, task.test)], axis=1)
