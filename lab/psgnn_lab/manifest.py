@@ -14,7 +14,6 @@
 
     [methods.chosen]               # a preset with anchors chosen in these ways
     pickers = ["degree", "farthest-first"]
-    preset = "learned"
 
     [[rows]]                       # what the methods are measured on
     name = "grid-link"
@@ -33,6 +32,7 @@
 
     [[figures]]                    # what is drawn: psgnn_lab.figure_specs
     [search]                       # which settings are tried: psgnn_lab.search_spec
+    [goals]                        # what a method was meant to reach: psgnn_lab.goals
 
 Names of rows and methods are those of the record files, so one name has one meaning in all manifests. A manifest with
 ``base = "accuracy"`` has all rows and methods of that one too, and may change them by naming them again.
@@ -51,6 +51,7 @@ from pydantic import BaseModel, ConfigDict, Field, StringConstraints, Validation
 from psgnn.datasets._catalog import find_dataset
 from psgnn.errors import InputError, unknown_name
 from psgnn_lab.figure_specs import FigureSpec
+from psgnn_lab.goal_spec import Goals
 from psgnn_lab.search_spec import Search
 
 if sys.version_info >= (3, 11):
@@ -170,12 +171,12 @@ class _PickerGroup(_Strict):
 
 
 class Section(_Strict):
-    """A part of the page: rows and methods, as a table for every row, as a matrix, or as a line for every row."""
+    """A part of the page: a table per row (of methods, or of numbers of anchors), a matrix, or a line per row."""
 
     name: Name
     title: str
     text: str = ""
-    layout: Literal["rows", "matrix", "lines"] = "rows"
+    layout: Literal["rows", "matrix", "lines", "numbers"] = "rows"
     main: str | None = None  # the method that is compared with the best of the others
     baseline: str | None = None  # in a matrix or in lines: the method that the others are compared with
     rows: tuple[str, ...]
@@ -203,6 +204,7 @@ class Manifest(_Strict):
     sections: tuple[Section, ...] = ()
     figures: tuple[FigureSpec, ...] = ()
     search: Search | None = None
+    goals: Goals | None = None
 
     @property
     def records(self) -> Path:
@@ -371,6 +373,8 @@ def _check(manifest: Manifest) -> None:
                         f"method '{name}' is a {entry.kind}, which has no training to {what}; drop {what}"
                     )
     _check_figures(manifest)
+    if manifest.goals is not None:
+        manifest.goals.check([section.name for section in manifest.sections], manifest.methods)
     if manifest.search is not None:
         for name in manifest.search.rows:
             manifest.row(name)

@@ -11,6 +11,7 @@ from psgnn.errors import InputError
 from psgnn.paths import atomic_write
 from psgnn_lab.figure_specs import FigureSpec
 from psgnn_lab.figures import figure_path, has_records
+from psgnn_lab.goals import goals_markdown, numbers_table
 from psgnn_lab.manifest import Manifest, PublishedCell, Row, Section
 from psgnn_lab.markup import LABELS, emphasis, link, linked, number, seconds, spread, table
 from psgnn_lab.search_table import search_document, search_markdown
@@ -43,6 +44,8 @@ def markdown(manifest: Manifest) -> str:
     parts += [*figures, made] if manifest.only_figures else [made, *sections, *figures]
     if manifest.search is not None:
         parts.append(search_markdown(manifest, manifest.search))
+    if manifest.goals is not None:
+        parts.append(goals_markdown(manifest, manifest.goals))
     return "\n\n".join(parts) + "\n"
 
 
@@ -74,6 +77,8 @@ def _section(manifest: Manifest, section: Section) -> str:
         parts += [_matrix(manifest, section, cells), *_shortfalls(manifest, section, cells)]
     elif section.layout == "lines":
         parts.append(_lines(manifest, section, cells))
+    elif section.layout == "numbers":
+        parts.append(numbers_table(manifest, section))
     else:
         parts += [_row_table(manifest, manifest.row(name), cells[name]) for name in section.rows]
     return "\n\n".join(parts)
