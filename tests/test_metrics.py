@@ -81,6 +81,7 @@ def test_evaluate_tells_the_mean_over_graphs_from_the_pooled_auc():
         "auc_pooled": 0.75,
         "ap": pytest.approx(1 / 2 + 1 / 2 * 2 / 3),
         "mrr": (1 + 1 / 2) / 2,
+        "hits@10": 1.0,
         "hits@20": 1.0,
         "hits@50": 1.0,
         "hits@100": 1.0,

@@ -101,6 +101,9 @@ class Row(_Strict):
     title: str
     dataset: str
     dataset_options: dict[str, int | bool | str] = {}
+    split_option: str | None = (
+        None  # option of the dataset that is 1 for the first seed, 2 for the next, and so on
+    )
     features: bool = True  # False: the node features of the dataset are dropped
     task: Literal["link", "pair"]
     task_options: dict[str, int | float | bool | str] = {}
@@ -110,6 +113,14 @@ class Row(_Strict):
     skip: tuple[str, ...] = ()  # methods that are too slow or too large here
     goal: float | None = None
     published: tuple[Published, ...] = ()
+
+    def of_seed(self, place: int) -> Row:
+        """The row with the data of the seed at this place."""
+        if self.split_option is None:
+            return self
+        return self.model_copy(
+            update={"dataset_options": {**self.dataset_options, self.split_option: place + 1}}
+        )
 
 
 class MethodSpec(_Strict):
@@ -346,7 +357,7 @@ def _check(manifest: Manifest) -> None:
     _check_unique("rows", [row.name for row in manifest.rows])
     _check_unique("sections", [section.name for section in manifest.sections])
     for row in manifest.rows:
-        find_dataset(row.dataset).settings(row.dataset_options)
+        find_dataset(row.dataset).settings(row.of_seed(0).dataset_options)
     for section in manifest.sections:
         for name in section.rows:
             manifest.row(name)

@@ -117,7 +117,7 @@ def plan(
     cells = [(row, method) for row, method in cells if (row.name, method.name) in mine]
     cells += final_cells(manifest, only, methods, shard)
     return [
-        Run(row, method, manifest.first_seed + i)
+        Run(row.of_seed(i), method, manifest.first_seed + i)
         for i in range(max((count(row, method, seeds) for row, method in cells), default=0))
         for row, method in cells
         if i < count(row, method, seeds)

@@ -66,7 +66,7 @@ def read_cells(folder: Path, row: Row, methods: Sequence[MethodSpec], first_seed
         current = {
             seed: records[seed]
             for seed in range(first_seed, first_seed + wanted)
-            if seed in records and records[seed]["id"] == Run(row, method, seed).id
+            if seed in records and records[seed]["id"] == Run(row.of_seed(seed - first_seed), method, seed).id
         }
         cells[method.name] = Cell(row, method, current, wanted)
     return cells

@@ -82,7 +82,9 @@ def _where(row: Dataset, root: Root) -> str:
         lacking = [name for name, file in row.extras.items() if not locate(file, root)]
         return str(here[0]) + (f" (without {', '.join(lacking)})" if lacking else "")
     missing = [file for file, place in zip(row.files.values(), found, strict=True) if not place]
-    sources = [next((copy for copy in file.copies if copy.url), None) for file in missing]
+    sources = [
+        next((copy for copy in file.copies if copy.url and not copy.unchecked), None) for file in missing
+    ]
     if None in sources:
         return f"not here: see {row.source}"
     sizes = {copy.url: copy.size for copy in sources if copy}

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from numbers import Integral
 from typing import Any
 
+from psgnn.datasets import _benchmark_files as benchmarks
 from psgnn.datasets import _files as files
 from psgnn.datasets._files import DataFile
 from psgnn.errors import InputError, unknown_name
@@ -214,6 +215,40 @@ _ROWS = (
             ("openflights", 3257, 37041, "ODbL"),
             ("oldenburg-roads", 6105, 7029, "not stated"),
         )
+    ),
+    *(
+        Dataset(
+            f"seal-splits/{name}",
+            graphs=1,
+            nodes=nodes,
+            edges=edges,
+            source=benchmarks.WALKPOOL_PAGE,
+            files=benchmarks.SEAL_SPLITS[name],
+            options={"split": Option(1)},
+            build="psgnn.datasets._benchmarks:seal_splits",
+        )
+        for name, nodes, edges in (
+            ("USAir", 332, 1914),
+            ("Celegans", 297, 1934),
+            ("Power", 4941, 5935),
+            ("Router", 5022, 5633),
+            ("NS", 1589, 2468),
+            ("PB", 1222, 15043),
+            ("Yeast", 2375, 10524),
+            ("Ecoli", 1805, 13194),
+        )
+    ),
+    Dataset(
+        "heart/citeseer",
+        graphs=1,
+        nodes=3327,
+        edges=3870,
+        features=3703,
+        classes=6,
+        source=benchmarks.HEART_PAGE,
+        files={**benchmarks.HEART, **files.PLANETOID["citeseer"]},
+        options={"setting": Option("heart", choices=("heart", "existing"))},
+        build="psgnn.datasets._benchmarks:heart",
     ),
     Dataset(
         "ogbl-ddi",

@@ -16,6 +16,7 @@ class Copy:
     ``sha256`` is of the bytes at ``path`` (of ``member`` where ``path`` is an archive). Where the canonical
     address serves the same graph in another encoding, ``edges_sha256`` accepts any encoding by its edges
     (see :func:`psgnn.datasets._parsing.edge_digest`). ``git_sha1`` is a git blob id.
+    Of an ``unchecked`` file no checksum is known: it is used where it lies in a data folder, and never downloaded.
     """
 
     path: str
@@ -25,6 +26,7 @@ class Copy:
     member: str = ""
     edges_sha256: str = ""
     git_sha1: str = ""
+    unchecked: bool = False
 
 
 @dataclass(frozen=True)
@@ -35,14 +37,14 @@ class DataFile:
     page: str
 
 
-def _file(page: str, path: str, size: int, sha256: str, url: str = "") -> DataFile:
+def one_file(page: str, path: str, size: int, sha256: str, url: str = "") -> DataFile:
     return DataFile((Copy(path, sha256=sha256, size=size, url=url),), page)
 
 
 EMAIL_PAGE = "https://snap.stanford.edu/data/email-Eu-core.html"
 _P_GNN = "https://raw.githubusercontent.com/JiaxuanYou/P-GNN/master/data"
 EMAIL = {
-    name: _file(EMAIL_PAGE, f"email-eu-core/{name}.txt", size, sha256, f"{_P_GNN}/{name}.txt")
+    name: one_file(EMAIL_PAGE, f"email-eu-core/{name}.txt", size, sha256, f"{_P_GNN}/{name}.txt")
     for name, size, sha256 in (
         ("email", 192698, "23e0ca0bce21a053025e78f7e9691ac9210ae806a0689bd5edff3c3bac572d4c"),
         ("email_labels", 6537, "91a089f21ee35eb224066456fa5322c8ad57c0f07b2da7a58a3220c72b5d54b5"),
@@ -93,7 +95,7 @@ PLANETOID_PAGE = "https://github.com/kimiyoung/planetoid"
 def _planetoid(name: str, rows: Mapping[str, tuple[int, str]]) -> dict[str, DataFile]:
     raw = f"{PLANETOID_PAGE}/raw/master/data"
     return {
-        part: _file(
+        part: one_file(
             PLANETOID_PAGE, f"planetoid/raw/ind.{name}.{part}", size, sha256, f"{raw}/ind.{name}.{part}"
         )
         for part, (size, sha256) in rows.items()
@@ -149,7 +151,7 @@ PUBMED_FEATURES = DataFile(
 SEAL_PAGE = "https://github.com/muhanzhang/SEAL/tree/master/Python/data"
 _SEAL_RAW = "https://github.com/muhanzhang/SEAL/raw/master/Python/data"
 SEAL = {
-    name: _file(SEAL_PAGE, f"seal/{name}.mat", size, sha256, f"{_SEAL_RAW}/{name}.mat")
+    name: one_file(SEAL_PAGE, f"seal/{name}.mat", size, sha256, f"{_SEAL_RAW}/{name}.mat")
     for name, size, sha256 in (
         ("USAir", 5213, "6b48a37e2bb398234e5383787c30dca087de704366a2b7b05d64cc2f53210e0b"),
         ("Celegans", 6263, "450bb6f3ca833a65f53ee59103945ef87da70de2c6d262b1a760b9eefce287d6"),
@@ -329,20 +331,20 @@ KINDS = {
 # arrays re-saved as .npz have to be in a data folder already: there is no address to download them from.
 DDI_PAGE = "https://ogb.stanford.edu/docs/linkprop/#ogbl-ddi"
 DDI = {
-    "edges": _file(
+    "edges": one_file(
         DDI_PAGE,
         "ogbl-ddi/edge.csv.gz",
         2810105,
         "b2c585f425f49b640ee5a3b451069124651ee0f2863a5b6ee6737a6b14c27a6e",
     ),
-    "split": _file(
+    "split": one_file(
         DDI_PAGE,
         "ogbl-ddi/split_valid_test.npz",
         1412791,
         "884bc4566d91a4269bc25f6ca61d2001bfb4099d0ef2f9366096031612c65984",
     ),
 }
-DDI_NAMES = _file(
+DDI_NAMES = one_file(
     DDI_PAGE,
     "ogbl-ddi/nodeidx2drugid.csv.gz",
     20899,

@@ -37,12 +37,14 @@ class LabelledPairs:
 
     ``pairs`` int64 ``[2, P]``, ids in the disjoint union, with ``u < v`` or, of directed graphs, source and target;
     ``labels`` float32 ``[P]``, 1 or 0; ``graph_ids`` int64 ``[P]``, of one graph a single zero that is repeated, which
-    cannot be written to.
+    cannot be written to. With ``own_negatives`` each positive is ranked among that many negatives of its own, which
+    stand in the order of the positives.
     """
 
     pairs: IntArray
     labels: npt.NDArray[np.float32]
     graph_ids: IntArray
+    own_negatives: int = 0
 
 
 class Task(ABC):
@@ -57,7 +59,7 @@ class Task(ABC):
     """
 
     name: ClassVar[str]
-    headline: ClassVar[str] = "auc"
+    headline: str = "auc"
     holds_out_links: ClassVar[bool] = False
     negatives: str = "uniform"
     folds: int | None = None
@@ -85,6 +87,11 @@ class Task(ABC):
         # A published split would hold hidden edges.
         hidden: dict[str, Any] = {"split": {}, "reading": None, "arcs": None, **dict.fromkeys(PER_EDGE)}
         self._known = [replace(graphs[place], **hidden) for place in self.kept]
+
+    @property
+    def test_union(self) -> GraphBatch:
+        """The graphs that scores of the test pairs may see: the visible ones, but for some published splits."""
+        return self.union
 
     @property
     def ptr(self) -> IntArray:

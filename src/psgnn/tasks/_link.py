@@ -28,6 +28,7 @@ from psgnn.tasks._base import (
     divide,
 )
 from psgnn.tasks._links import countable, given_pairs
+from psgnn.tasks._metrics import check_metric
 from psgnn.tasks._negatives import RELEASED, hard_negatives, released_pools
 from psgnn.tasks._per_node import metrics_per_node
 
@@ -78,6 +79,9 @@ class LinkPrediction(Task):
     graph (:func:`psgnn.tasks._negatives.hard_negatives` has the rules). Uniform negatives are mostly far
     apart and of low degree, so that telling them from edges is easy.
 
+    ``test_sees_validation`` shows the validation links to whoever scores the test pairs, as is done on SEAL's splits.
+    ``headline`` is the metric that validation chooses by.
+
     ``folds`` is how many parts the training edges are shared out to (`fold`); left out, 10, or 40 of a large graph.
 
     ``"pgnn-released"`` draws them as P-GNN's released code does, which takes some edges for negatives
@@ -90,6 +94,7 @@ class LinkPrediction(Task):
     folds: int
     _seeing: LinkPrediction | None = None  # of a blind copy, that which has the test pairs
     _until: Numbers | None = None  # the last moment that is seen, [G]
+    test_sees_validation = False
 
     def __init__(
         self,
@@ -105,6 +110,8 @@ class LinkPrediction(Task):
         test_links: npt.ArrayLike | None = None,
         val_nonlinks: npt.ArrayLike | None = None,
         test_nonlinks: npt.ArrayLike | None = None,
+        test_sees_validation: bool = False,
+        headline: str = "auc",
     ) -> None:
         check_shares(val, test)
         graphs = checked_graphs(graphs, seed)
@@ -119,7 +126,8 @@ class LinkPrediction(Task):
             "test_nonlinks": test_nonlinks,
         }
         given = {name: part for name, part in asked.items() if part is not None}
-        self.negatives = negatives
+        self.negatives, self.headline = negatives, check_metric(headline)
+        self.test_sees_validation = test_sees_validation
         self.split = _split(split, graphs)
         known, pairs = np.array([countable(graph) for graph in graphs]).T
         others = pairs - known
@@ -149,6 +157,23 @@ class LinkPrediction(Task):
     def whole_kinds(self) -> Kinds | None:
         """What all links carry, also those that are held out."""
         return self._links.full.kinds
+
+    @cached_property
+    def test_union(self) -> GraphBatch:
+        """The graphs that scores of the test pairs may see, with the validation links if that was asked for."""
+        if not self.test_sees_validation:
+            return self.union
+        shown = [self._train_edges, self.val.pairs[:, self.val.labels == 1]]
+        ranks = np.sort(self.space.rank(np.concatenate(shown, axis=1)))
+        return self._links.visible(self.space.unrank(ranks), self._until)
+
+    def at_test(self) -> Self:
+        """A copy whose visible graphs are those of `test_union`, for rules that score the test pairs."""
+        other = copy(self)
+        other.union = self.test_union
+        for cached in ("graphs", "digest"):
+            other.__dict__.pop(cached, None)
+        return other
 
     def _share_out(self, val: float, test: float) -> None:
         """Make the splits of the edges of the graphs."""
@@ -335,7 +360,7 @@ class LinkPrediction(Task):
             np.repeat(np.array([1, 0], np.float32), [positives.shape[1], negatives.shape[1]]),
             self._graph_ids(positives[0], negatives[0]),
         )
-        for cached in ("graphs", "digest", "_fold_of"):
+        for cached in ("graphs", "digest", "_fold_of", "test_union"):
             other.__dict__.pop(cached, None)
         other._free_pairs = NonEdges(self.space, positives)
         return other

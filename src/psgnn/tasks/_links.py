@@ -29,7 +29,9 @@ def given_pairs(
 
     ``links [2, E]`` are those of the graph, ``names`` those of its nodes.
     """
-    ranks = {name: np.sort(space.rank(_pairs(name, part, space, names))) for name, part in parts.items()}
+    ranks = {
+        name: np.sort(space.rank(listed_pairs(name, part, space, names))) for name, part in parts.items()
+    }
     everything = np.concatenate([*ranks.values(), space.rank(links)])
     source = np.repeat(np.arange(len(parts) + 1), [*map(len, ranks.values()), links.shape[1]])
     order = np.argsort(everything, kind="stable")
@@ -43,7 +45,7 @@ def given_pairs(
     return {name: space.unrank(rank) for name, rank in ranks.items()}
 
 
-def _pairs(name: str, values: Any, space: PairSpace, names: Sequence[str]) -> IntArray:
+def listed_pairs(name: str, values: Any, space: PairSpace, names: Sequence[str]) -> IntArray:
     """The pairs of one part of a split, ``[2, P]``, as the space writes them."""
     pairs = to_numpy(values)
     if pairs.ndim != 2 or pairs.shape[0] != 2 or not pairs.size or pairs.dtype.kind not in "iu":

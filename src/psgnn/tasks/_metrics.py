@@ -21,31 +21,43 @@ Array = npt.NDArray[Any]
 Values = npt.ArrayLike  # tensors as well
 
 
-METRICS = ("auc", "auc_pooled", "ap", "mrr", "hits@20", "hits@50", "hits@100")
+METRICS = ("auc", "auc_pooled", "ap", "mrr", "hits@10", "hits@20", "hits@50", "hits@100")
 
 
 def evaluate(split: LabelledPairs, scores: Values, metrics: Sequence[str] = METRICS) -> dict[str, float]:
     """The metrics by name: ``auc`` is the mean over the graphs that have both labels, all others are of all pairs.
 
     ``mrr`` and ``hits@K``, with any K, rank every positive among all negatives of the split; ``hits@K`` is 1
-    where there are fewer than K. Ask for ``("auc",)`` alone where it is called often.
+    where there are fewer than K. Where positives have negatives of their own, each is ranked among those,
+    and ``hits@K`` is the share of ranks up to K. Ask for ``("auc",)`` alone where it is called often.
     """
     positive, score = _checked(split.labels, scores)
-    return {name: _metric(name, positive, score, split.graph_ids) for name in metrics}
+    return {name: _metric(name, positive, score, split.graph_ids, split.own_negatives) for name in metrics}
 
 
-def _metric(name: str, positive: Array, score: Array, graph_ids: Values) -> float:
+def check_metric(name: str) -> str:
+    """The name of a metric, if there is such a one."""
+    kind, _, k = name.partition("@")
+    if name not in METRICS and (kind != "hits" or not k.isdecimal()):
+        raise unknown_name("metric", name, METRICS)
+    return name
+
+
+def _metric(name: str, positive: Array, score: Array, graph_ids: Values, own_negatives: int) -> float:
     if name == "auc":
         return grouped_auc(positive, score, graph_ids)
     if name == "auc_pooled":
         return roc_auc(positive, score)
     if name == "ap":
         return average_precision(positive, score)
+    kind, _, k = name.partition("@")
+    if name != "mrr" and (kind != "hits" or not k.isdecimal()):
+        raise unknown_name("metric", name, METRICS)
+    if own_negatives:
+        ranks = own_ranks(score[positive], score[~positive].reshape(-1, own_negatives))
+        return float(np.mean(1 / ranks if name == "mrr" else ranks <= int(k)))
     if name == "mrr":
         return mrr(score[positive], score[~positive])
-    kind, _, k = name.partition("@")
-    if kind != "hits" or not k.isdecimal():
-        raise unknown_name("metric", name, METRICS)
     return hits_at_k(score[positive], score[~positive], int(k))
 
 
@@ -121,6 +133,15 @@ def mrr(positives: Values, negatives: Values) -> float:
     better = below.size - np.searchsorted(below, above, side="right")
     better_or_equal = below.size - np.searchsorted(below, above, side="left")
     return float(np.mean(1 / (1 + (better + better_or_equal) / 2)))
+
+
+def own_ranks(positives: Values, negatives: Values) -> Array:
+    """The rank of every positive ``[P]`` among its own negatives ``[P, K]``, as OGB and HeaRT count.
+
+    A tie takes the mean of best and worst.
+    """
+    above, below = to_numpy(positives)[:, None], to_numpy(negatives)
+    return np.asarray(1 + (below > above).sum(axis=1) + (below == above).sum(axis=1) / 2)
 
 
 def _numbers(scores: Values) -> Array:

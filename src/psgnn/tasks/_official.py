@@ -3,39 +3,52 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from psgnn.errors import InputError, check_integer
-from psgnn.graph._graph import OFFICIAL_SPLIT, Graph, GraphBatch
+from psgnn.graph._graph import OFFICIAL_SPLIT, Graph, GraphBatch, to_numpy
 from psgnn.graph._links import KnownLinks
 from psgnn.graph._sampling import NonEdges, distinct_integers
 from psgnn.tasks._base import NEGATIVES, Task, checked_graphs
 from psgnn.tasks._link import LinkPrediction
-from psgnn.tasks._links import given_pairs
+from psgnn.tasks._links import given_pairs, listed_pairs
+from psgnn.tasks._metrics import check_metric
+
+TEST_SPLIT = OFFICIAL_SPLIT[2:]
+CARVED = 0.05  # share of the links of a published graph that validate, where its split has a test alone
 
 
 def link_task(graphs: Graph | Sequence[Graph], seed: int = 0, **options: Any) -> LinkPrediction:
     """The link task of the graphs: on their official split if they carry one, else on a random one.
 
-    ``options`` are those of :class:`LinkPrediction`; an official split leaves only ``folds`` to choose.
+    ``options`` are those of :class:`LinkPrediction`. An official split leaves ``folds`` and ``headline`` to choose,
+    and ``val`` if it has a test alone: then the validation links are a share of the graph's, and they are visible when
+    the test pairs are scored.
     """
     listed = checked_graphs(graphs, seed)
-    if len(listed) > 1 or not all(name in listed[0].split for name in OFFICIAL_SPLIT):
+    split = listed[0].split
+    if len(listed) > 1 or not all(name in split for name in TEST_SPLIT):
         return LinkPrediction(listed, seed=seed, **options)
     if options.get("negatives") == "uniform":  # the default of LinkPrediction
         del options["negatives"]
     if options.get("split") == "random":
         del options["split"]
-    refused = options.keys() - {"folds"}
+    whole = all(name in split for name in OFFICIAL_SPLIT)
+    refused = options.keys() - ({"folds", "headline"} if whole else {"folds", "headline", "val"})
     if refused:
         raise InputError(
             f"the graph has an official split, which {'/'.join(sorted(refused))} would change; leave it out, "
             f"or use LinkPrediction for another split"
         )
-    return OfficialLinks(listed[0], seed=seed, **options)
+    if whole:
+        return OfficialLinks(listed[0], seed=seed, **options)
+    options = {"val": CARVED, "test_sees_validation": True, **options}
+    options |= {"test_links": split["test_edge"], "test_nonlinks": split["test_edge_neg"]}
+    return LinkPrediction([replace(listed[0], split={})], seed=seed, **options)
 
 
 class OfficialLinks(LinkPrediction):
@@ -47,9 +60,12 @@ class OfficialLinks(LinkPrediction):
 
     Negatives to train on are any pairs but the training edges, as in OGB's own baselines: held-out pairs can
     be among them, since to leave those out would make use of the answers.
+
+    Negatives ``[2, P, K]`` are K for each positive, which is ranked among these alone (HeaRT, ogbl-citation2). They are
+    taken as they were published: some may be links.
     """
 
-    headline = "hits@20"
+    headline: str = "hits@20"
     negatives = "official"
 
     def __init__(
@@ -59,6 +75,7 @@ class OfficialLinks(LinkPrediction):
         seed: int = 0,
         *,
         folds: int = 10,
+        headline: str | None = None,
     ) -> None:
         (graph,) = checked_graphs(graph, seed)
         check_integer("folds", folds, 2)
@@ -82,7 +99,18 @@ class OfficialLinks(LinkPrediction):
         absent = [name for name in OFFICIAL_SPLIT if name not in parts]
         if absent:
             raise InputError(f"the split lacks {', '.join(absent)}; it needs {', '.join(OFFICIAL_SPLIT)}")
-        held_out = given_pairs({name: parts[name] for name in OFFICIAL_SPLIT}, edges, self.space, graph.names)
+        asked = {name: _checked_shape(name, parts[name]) for name in OFFICIAL_SPLIT}
+        own = {name: pairs for name, pairs in asked.items() if pairs.ndim == 3}
+        shared = {name: pairs for name, pairs in asked.items() if name not in own}
+        held_out = given_pairs(shared, edges, self.space, graph.names)
+        for name, pairs in own.items():
+            of = asked[name.removesuffix("_neg")]
+            if pairs.shape[1] != of.shape[1]:
+                raise InputError(
+                    f"{name} has negatives of {pairs.shape[1]} positives, there are {of.shape[1]}"
+                )
+            order = np.argsort(self.space.rank(self.space.oriented(of.astype(np.int64))), kind="stable")
+            held_out[name] = listed_pairs(name, pairs[:, order].reshape(2, -1), self.space, graph.names)
         self._train_counts = np.array([edges.shape[1]])
         self._free_pairs = NonEdges(self.space, edges)
         size = min(edges.shape[1], int(self._free_pairs.sizes[0]))
@@ -92,3 +120,17 @@ class OfficialLinks(LinkPrediction):
             [edges, held_out["valid_edge"], held_out["test_edge"]],
             [negatives, held_out["valid_edge_neg"], held_out["test_edge_neg"]],
         )
+        each = {name: pairs.shape[2] for name, pairs in own.items()}
+        self.val = replace(self.val, own_negatives=each.get("valid_edge_neg", 0))
+        self.test = replace(self.test, own_negatives=each.get("test_edge_neg", 0))
+        self.headline = check_metric(headline or ("mrr" if own else "hits@20"))
+
+
+def _checked_shape(name: str, values: Any) -> npt.NDArray[Any]:
+    """The pairs as an array; what is wrong with two-dimensional ones is found later."""
+    pairs = to_numpy(values)
+    if pairs.ndim == 3 and not (
+        name.endswith("_neg") and pairs.shape[0] == 2 and pairs.size and pairs.dtype.kind in "iu"
+    ):
+        raise InputError(f"{name} must be integers of shape [2, P], found {pairs.dtype} {list(pairs.shape)}")
+    return pairs

@@ -371,30 +371,35 @@ class _Trainer:
 
     @torch.no_grad()
     def _measure(
-        self, split: LabelledPairs, choice: AnyAnchors | None, metrics: Iterable[str] = METRICS
+        self,
+        split: LabelledPairs,
+        choice: AnyAnchors | None,
+        metrics: Iterable[str] = METRICS,
+        view: TensorView | None = None,
     ) -> dict[str, float]:
         self.model.eval()
-        scores = self.model.predict(self.view, choice, torch.from_numpy(split.pairs).to(self.device))
+        pairs = torch.from_numpy(split.pairs).to(self.device)
+        scores = self.model.predict(view or self.view, choice, pairs)
         return evaluate(split, scores.cpu().numpy(), tuple(metrics))
 
-    def _scores(self, choice: AnyAnchors | None) -> Callable[[IntArray], npt.NDArray[np.float32]]:
-        """A function that scores pairs ``[2, P]`` of the visible graph."""
+    def _scores(
+        self, choice: AnyAnchors | None, view: TensorView
+    ) -> Callable[[IntArray], npt.NDArray[np.float32]]:
+        """A function that scores pairs ``[2, P]`` of a view."""
 
         @torch.no_grad()
         def score(pairs: IntArray) -> npt.NDArray[np.float32]:
-            return np.asarray(
-                self.model.predict(self.view, choice, torch.from_numpy(pairs).to(self.device)).cpu()
-            )
+            return np.asarray(self.model.predict(view, choice, torch.from_numpy(pairs).to(self.device)).cpu())
 
         return score
 
     @torch.no_grad()
-    def _measure_embedding(self, choice: AnyAnchors | None) -> dict[str, float] | None:
+    def _measure_embedding(self, choice: AnyAnchors | None, view: TensorView) -> dict[str, float] | None:
         """How well the embeddings alone rank the test pairs, where scores rest on more."""
         if self.model.embedding_decoder is None:
             return None
         test = part_of(self.task.test, MOST_EMBEDDED_PAIRS, self.seed)
-        scores = self.model.predict_embedded(self.view, choice, torch.from_numpy(test.pairs).to(self.device))
+        scores = self.model.predict_embedded(view, choice, torch.from_numpy(test.pairs).to(self.device))
         return evaluate(test, scores.cpu().numpy())
 
     def refit(self, measured: Run, fresh: PositionModel, progress: bool) -> Run:
@@ -425,12 +430,15 @@ class _Trainer:
     def finish(self, state: State) -> Run:
         """Go back to the best epoch and read the test pairs, once."""
         self.model.load_state_dict(state.best_weights)
+        choice, shown = state.best_choice, self.task.test_union
+        seen = self.view if shown is self.view.union else self.view.without(shown)
+        asked = dict.fromkeys([*METRICS, self.task.headline])
         val, test = (
-            self._measure(part_of(split, MOST_MEASURED_PAIRS, self.seed), state.best_choice)
-            for split in (self.task.val, self.task.test)
+            self._measure(part_of(split, MOST_MEASURED_PAIRS, self.seed), choice, asked, view)
+            for split, view in ((self.task.val, self.view), (self.task.test, seen))
         )
-        test |= self.task.metrics_per_node(self._scores(state.best_choice), self.seed)
-        embedding_test = self._measure_embedding(state.best_choice)
+        test |= self.task.metrics_per_node(self._scores(choice, seen), self.seed)
+        embedding_test = self._measure_embedding(choice, seen)
         names = [graph.names for graph in self.task.graphs]
         result = Run(
             self.model, self.view, state.best_choice, val, test, state.history, {}, names, embedding_test,

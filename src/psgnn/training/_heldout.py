@@ -38,8 +38,19 @@ def part_of(split: LabelledPairs, most: int, seed: int) -> LabelledPairs:
     count = split.labels.size
     if count <= most:
         return split
+    if split.own_negatives:
+        return _some_positives(split, most // (1 + split.own_negatives), seed)
     some = np.sort(np.random.default_rng(seed).choice(count, most, replace=False))
     return LabelledPairs(split.pairs[:, some], split.labels[some], split.graph_ids[some])
+
+
+def _some_positives(split: LabelledPairs, most: int, seed: int) -> LabelledPairs:
+    """Random positives, one at least, each with all its own negatives."""
+    positives, each = int(split.labels.sum()), split.own_negatives
+    some = np.sort(np.random.default_rng(seed).choice(positives, max(most, 1), replace=False))
+    negatives = positives + (some[:, None] * each + np.arange(each)).ravel()
+    places = np.concatenate([some, negatives])
+    return LabelledPairs(split.pairs[:, places], split.labels[places], split.graph_ids[places], each)
 
 
 def write_held_out(folder: Path, task: Task, seed: int = 0) -> None:
