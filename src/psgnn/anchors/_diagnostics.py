@@ -13,9 +13,9 @@ import numpy.typing as npt
 from psgnn.anchors._greedy import refine
 from psgnn.anchors._rules import RULES, select_anchors
 from psgnn.console import html_table, progress
-from psgnn.distances._engine import check_nodes, hop_columns
+from psgnn.distances._engine import hop_columns, nodes_of
 from psgnn.errors import InputError, unknown_name
-from psgnn.graph._graph import Adjacency, Graph, IntArray, as_graph, to_numpy
+from psgnn.graph._graph import Adjacency, Graph, IntArray, as_graph
 from psgnn.kernels._anchors import mix_neighbours
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ class AnchorDiagnostics(dict[str, float]):
 
 
 def anchor_diagnostics(graph: Graph, anchors: npt.ArrayLike, hops: int = 3) -> AnchorDiagnostics:
-    """How well a set of anchors covers a graph and tells its nodes apart.
+    """How well a set of anchors, given by id or name, covers a graph and tells its nodes apart.
 
     Returns:
         A dict, which a notebook shows as a table.
@@ -51,10 +51,10 @@ def anchor_diagnostics(graph: Graph, anchors: npt.ArrayLike, hops: int = 3) -> A
     """
     if hops < 0:
         raise InputError(f"hops must be 0 or more, found {hops}")
-    adjacency = as_graph(graph).adjacency
-    nodes = check_nodes(to_numpy(anchors), adjacency.num_nodes, "anchor")
+    found = as_graph(graph)
+    adjacency, nodes = found.adjacency, nodes_of(found, anchors, "anchor")
     if nodes.size == 0:
-        raise InputError("no anchors were given; pass at least one node id")
+        raise InputError("no anchors were given; pass at least one node")
     columns = hop_columns(adjacency, nodes)  # [N, K]
     covering = ((columns >= 0) & (columns <= hops)).sum(axis=1)
     covered = np.count_nonzero(covering)

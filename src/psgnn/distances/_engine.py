@@ -11,6 +11,7 @@ from psgnn.distances._lengths import LengthSearch, check_lengths
 from psgnn.errors import InputError, check_integer
 from psgnn.graph._graph import Adjacency, Graph, IntArray, as_graph, to_numpy
 from psgnn.graph._kinds import Arcs
+from psgnn.graph._names import node_ids
 from psgnn.kernels._bfs import (
     DONE,
     LANES,
@@ -49,7 +50,7 @@ def shortest_distances(
 
     Args:
         graph: A graph, or edges ``[2, E]`` in one or both directions: an array or a tensor.
-        sources: ``[S]`` node ids; all nodes if None.
+        sources: ``[S]`` node ids, or names of a graph's nodes; all nodes if None.
         num_nodes: N of edges; the largest id plus one if None.
         cutoff: Hops, or the length, beyond which a node counts as unreachable.
         lengths: ``[E]`` positive lengths, in the order of ``graph.edges`` or of the edges given. Of parallel edges the
@@ -71,6 +72,8 @@ def shortest_distances(
     adjacency = _adjacency_of(graph, num_nodes)
     if sources is None:
         nodes = np.arange(adjacency.num_nodes)
+    elif isinstance(graph, Graph):
+        nodes = nodes_of(graph, sources, "source")
     else:
         nodes = check_nodes(to_numpy(sources), adjacency.num_nodes, "source")
     itemsize = np.dtype(np.int16 if lengths is None else np.float32).itemsize
@@ -90,6 +93,14 @@ def _adjacency_of(graph: Any, num_nodes: int | None) -> Adjacency:
     if num_nodes is not None:
         raise InputError("num_nodes goes with edges; a graph knows its own")
     return as_graph(graph).adjacency
+
+
+def nodes_of(graph: Graph, nodes: Any, role: str) -> IntArray:
+    """The ids of nodes of a graph that are given by id or by name, ``[n]``."""
+    found = np.atleast_1d(nodes if isinstance(nodes, str) else to_numpy(nodes))
+    if found.ndim == 1 and found.dtype.kind in "OTU":
+        return node_ids([nodes] if isinstance(nodes, str) else nodes, graph.names)
+    return check_nodes(found, graph.num_nodes, role)
 
 
 def check_nodes(nodes: npt.NDArray[Any], num_nodes: int, role: str) -> IntArray:

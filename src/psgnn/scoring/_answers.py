@@ -13,7 +13,7 @@ import polars as pl
 
 from psgnn.distances._propagation import Floats
 from psgnn.errors import InputError
-from psgnn.graph._graph import GraphBatch, IntArray
+from psgnn.graph._graph import GraphBatch, IntArray, to_numpy
 from psgnn.graph._pair_space import links_of, pair_space
 from psgnn.graph._read import header_for, read_graph
 from psgnn.kernels._scoring import walk_partners as walk_kernel
@@ -267,10 +267,11 @@ def _linked(scorer: Scorer, pairs: IntArray) -> npt.NDArray[np.bool_]:
 
 def _listed(of: Node | Sequence[Node]) -> list[Node]:
     """One node, or several, as a list."""
-    one = isinstance(of, (str, int)) or (
+    if isinstance(of, (str, int, np.integer)) or (
         isinstance(of, tuple) and len(of) == 2 and isinstance(of[0], int) and isinstance(of[1], str)
-    )
-    return [of] if one else list(of)  # type: ignore[arg-type,list-item]
+    ):
+        return [of]  # type: ignore[list-item]
+    return list(of) if isinstance(of, (list, tuple)) else np.atleast_1d(to_numpy(of)).tolist()
 
 
 def _means(likely: npt.NDArray[np.float64], starts: IntArray) -> npt.NDArray[np.float64]:

@@ -66,7 +66,9 @@ class Network:
         present = np.arange(z.shape[1]) < counts
         shares = present / np.sqrt(np.maximum(counts, 1)).astype(np.float32)
         numbers = _mlp(t, "encoder.out", (1, 3), _relu(z)) * shares[:, :, None]
-        blocks: list[Floats] = [numbers.reshape(nodes.size, -1).astype(np.float32, copy=False)]
+        blocks: list[Floats] = [
+            numbers.reshape(nodes.size, numbers.shape[1] * numbers.shape[2]).astype(np.float32, copy=False)
+        ]
         rows, values = positions.basis[nodes], positions.values[graph]
         for time, scale in zip(HEATS, t["encoder.scales"], strict=True):
             place = rows * (np.exp(-time / 2 * (1 - values)) * (values != 0))

@@ -50,6 +50,9 @@ class Pretrained:
     network: Network
     about: dict[str, Any]
 
+    def __repr__(self) -> str:
+        return f"Pretrained({self.about['name']})"
+
     def on(
         self,
         graphs: Graph | Sequence[Graph],
@@ -234,6 +237,10 @@ class PretrainedScorer(Questions):
         apart = np.square(h[pairs[0]] - h[pairs[1]]).sum(axis=1)
         distance = np.exp(t["embedding_decoder.scale"]) * np.sqrt(apart + 1e-8)
         return np.asarray(t["embedding_decoder.offset"] - distance, np.float32)
+
+    def __repr__(self) -> str:
+        sizes = f"nodes={self.batch.num_nodes}, edges={self.batch.adjacency.num_edges}"
+        return f"PretrainedScorer({self.weights.about['name']}, graphs={self.batch.num_graphs}, {sizes})"
 
     def _repr_html_(self) -> str:
         """Which weights, on which graphs, and the names of the anchors, for notebooks; names are escaped."""

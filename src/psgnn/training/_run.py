@@ -279,6 +279,12 @@ class Run(Questions):
             record={key: value for key, value in self.record.items() if key not in OF_GRAPHS},
         )  # fmt: skip
 
+    def __repr__(self) -> str:
+        config, union = self.model.config, self.view.union
+        parts = [config.name, config.task, f"graphs={union.num_graphs}", f"nodes={union.num_nodes}"]
+        parts += [f"test auc={self.test['auc']:.4f}"] if self.test else []
+        return f"Run({', '.join(parts)})"
+
     def _repr_html_(self) -> str:
         """Metrics, settings and the names of the anchors, for notebooks; names are escaped."""
         config, union = self.model.config, self.view.union
