@@ -45,10 +45,12 @@ def states_of(nodes: int, width: int = 4, **options: Any) -> NodeStates:
 # --- the part
 
 
-def test_propagation_is_that_of_the_formula() -> None:
-    graph = nx.gnp_random_graph(12, 0.3, seed=1)
+@pytest.mark.parametrize("share", [0.3, 0.02])  # a matrix, and sums over the edges
+def test_propagation_is_that_of_the_formula(share: float) -> None:
+    graph = nx.gnp_random_graph(12, share, seed=1)
     graph.add_node(12)  # without links
     view, states = view_of([data_of(graph)]), states_of(13).eval()
+    assert (view.dense is None) == (share < 0.1)
     a = torch.from_numpy(nx.to_numpy_array(graph)).float()
     scale = a.sum(dim=1).clamp(min=1).rsqrt()
     h, (first, second) = states.vectors, states.layers
@@ -90,8 +92,9 @@ def test_a_training_step_propagates_over_some_of_the_edges() -> None:
     assert torch.equal(states.propagated(view), states.propagated(view))
 
 
-def test_graphs_do_not_mix() -> None:
-    view, states = view_of([data_of(CAVES), data_of(nx.cycle_graph(6))]), states_of(36)
+@pytest.mark.parametrize("share", [1.0, 0.999999])  # a matrix, and sums over the edges
+def test_graphs_do_not_mix(share: float) -> None:
+    view, states = view_of([data_of(CAVES), data_of(nx.cycle_graph(6))]), states_of(36, share=share)
     states.propagated(view)[30:].square().sum().backward()
     assert states.vectors.grad is not None
     touched = states.vectors.grad.abs().sum(dim=1) > 0
@@ -99,8 +102,12 @@ def test_graphs_do_not_mix() -> None:
 
 
 def test_settings_that_cannot_be_are_refused() -> None:
-    with pytest.raises(InputError, match="states=8 goes with decoder=set, found decoder=distance"):
+    with pytest.raises(InputError, match="states=8 goes with decoder=set or encoder=states, found"):
         build_model("psgnn", link_task(), states=8, decoder="distance")
+    with pytest.raises(InputError, match="encoder=states needs vectors"):
+        build_model("gcn", link_task(), encoder="states", decoder="product")
+    with pytest.raises(InputError, match="encoder=states has no anchors, found picker=mixed"):
+        build_model("psgnn", link_task(), encoder="states", decoder="product", states=8)
     states = states_of(30)
     with pytest.raises(InputError, match="a vector for each of 30 nodes, the graph has 6"):
         states.propagated(view_of([data_of(nx.cycle_graph(6))]))
@@ -219,3 +226,37 @@ def test_scores_are_explained_by_them_too() -> None:
     found = run.explain("0", "9")
     assert "node states" in found["contributions"]
     assert found["base"] + sum(found["contributions"].values()) == pytest.approx(found["score"], abs=1e-3)
+
+
+# --- states alone
+
+ALONE: dict[str, Any] = {
+    "encoder": "states",
+    "decoder": "product",
+    "states": 16,
+    "state_start": 0.1,
+    "eval_every": 20,
+}
+
+
+def test_states_alone_find_communities(tmp_path: Path) -> None:
+    task = LinkPrediction(data_of(nx.connected_caveman_graph(8, 8)), seed=0)
+    model = build_model("gcn", task, **ALONE, one_cycle=True, lr=0.02, keep="last", clip=1.0)
+    run = fit(model, task, epochs=120, out=tmp_path / "run")
+    assert run.test["auc"] > 0.75
+    assert run.embed().shape == (64, 16)
+    loaded = load(tmp_path / "run")
+    pairs = task.test.pairs
+    assert np.array_equal(loaded.score(pairs), run.score(pairs))
+    assert np.allclose(loaded.score_embedded(loaded.embed(), pairs), loaded.score(pairs), atol=1e-5)
+    assert run.predict(top=3).height == 3
+
+
+def test_a_score_is_a_network_on_the_product_of_two_states() -> None:
+    task = link_task()
+    model = build_model("gcn", task, **ALONE).eval()
+    view, pairs = view_of(task.graphs), torch.from_numpy(task.test.pairs)
+    h = model(view, None)
+    assert torch.allclose(model.score(view, None, pairs), model.decoder.mlp(h[pairs[0]] * h[pairs[1]])[:, 0])
+    assert torch.equal(model.score(view, None, pairs), model.score(view, None, pairs.flip(0)))
+    assert float(model.encoder.states.vectors.detach().square().mean().sqrt()) == pytest.approx(0.1)

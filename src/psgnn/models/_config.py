@@ -28,7 +28,7 @@ from psgnn.registry import ExtendedNames
 
 LEARNED_PICKERS = ("boosted", "random-search")
 PICKERS = ExtendedNames(("score", "sequential", *LEARNED_PICKERS, "random-sets", "named", "none"), RULES)
-DECODERS = ("dot", "distance", "set", "context")
+DECODERS = ("dot", "distance", "set", "context", "product")
 ESTIMATORS = ("gate", "straight-through", "simple", "reinforce")
 
 
@@ -58,7 +58,7 @@ class ModelConfig(BaseModel):
     structural: bool = False
 
     # Encoder: what a node's position is.
-    encoder: Literal["layers", "channels"] = "layers"
+    encoder: Literal["layers", "channels", "states"] = "layers"
     hidden: int = Field(128, ge=1)
     layers: int = Field(4, ge=1)
     dropout: float = Field(0.0, ge=0, lt=1)
@@ -96,6 +96,7 @@ class ModelConfig(BaseModel):
     state_layers: int = Field(2, ge=0)
     state_depth: int = Field(2, ge=1)  # hidden layers of the network on the product of two states
     state_dropout: float = Field(0.3, ge=0, lt=1)
+    state_start: float = Field(0.5, gt=0)  # root mean square of the numbers before training
     state_edges: float = Field(1.0, gt=0, le=1)  # share of the edges that a training step propagates over
 
     # Training.
@@ -217,6 +218,19 @@ def _check_picker(config: ModelConfig) -> None:
         )
 
 
+def _check_states(config: ModelConfig) -> None:
+    """Refuse vectors that nothing reads, and an encoder of vectors where there are none."""
+    alone = config.encoder == "states"
+    if config.states and not alone and config.decoder != "set":
+        raise InputError(
+            f"states={config.states} goes with decoder=set or encoder=states, found decoder={config.decoder}"
+        )
+    if alone and not config.states:
+        raise InputError("encoder=states needs vectors; set states to their width, such as 256")
+    if alone and config.picker != "none":
+        raise InputError(f"encoder=states has no anchors, found picker={config.picker}; use model gcn")
+
+
 def check_config(settings: dict[str, Any]) -> ModelConfig:
     """The record of these settings, or one line that says which is wrong."""
     try:
@@ -239,8 +253,7 @@ def check_config(settings: dict[str, Any]) -> ModelConfig:
         )
     if config.decoder == "context" and not (config.hops and config.spectral and config.roles):
         raise InputError("decoder=context needs hops, spectral and roles")
-    if config.states and config.decoder != "set":
-        raise InputError(f"states={config.states} goes with decoder=set, found decoder={config.decoder}")
+    _check_states(config)
     if config.encoder == "channels":
         if config.picker in ("none", "random-sets"):
             raise InputError(f"encoder=channels needs single nodes as anchors, found picker={config.picker}")

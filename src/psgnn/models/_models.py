@@ -19,7 +19,7 @@ from psgnn.models._decoders import ContextDecoder, DistanceDecoder, DotDecoder, 
 from psgnn.models._encoders import AnchorEncoder, ConvEncoder
 from psgnn.models._interfaces import Decoder, Encoder, Picker
 from psgnn.models._pickers import NamedPicker, RandomSets, RulePicker, ScorePicker, SequentialPicker
-from psgnn.models._states import NodeStates
+from psgnn.models._states import NodeStates, ProductDecoder, StateEncoder
 from psgnn.models._view import TensorView
 from psgnn.positions._measure import Parts, Positions
 from psgnn.positions._view import features_of
@@ -215,6 +215,15 @@ def _picker(config: ModelConfig) -> Picker | None:
 def _encoder(config: ModelConfig) -> Encoder:
     sizes = config.in_channels, config.hidden, config.layers
     common: dict[str, Any] = {"dropout": config.dropout, "batch_norm": config.batch_norm}
+    if config.encoder == "states":
+        return StateEncoder(
+            config.nodes,
+            config.states,
+            layers=config.state_layers,
+            dropout=config.state_dropout,
+            share=config.state_edges,
+            start=config.state_start,
+        )
     if config.encoder == "channels":
         return ChannelEncoder(
             _parts(config), config.hidden, dropout=config.dropout, in_channels=_feature_channels(config)
@@ -255,6 +264,9 @@ def _decoder(config: ModelConfig) -> Decoder:
             in_channels=_feature_channels(config),
             states=_states(config),
         )
+    if config.decoder == "product":
+        width = config.states if config.encoder == "states" else config.hidden
+        return ProductDecoder(width, depth=config.state_depth, dropout=config.state_dropout)
     return DotDecoder(offset=config.encoder == "channels") if config.decoder == "dot" else DistanceDecoder()
 
 
@@ -268,6 +280,7 @@ def _states(config: ModelConfig) -> NodeStates | None:
         depth=config.state_depth,
         dropout=config.state_dropout,
         share=config.state_edges,
+        start=config.state_start,
     )
 
 

@@ -1,8 +1,13 @@
-"""Node states: a trainable vector per node, propagated over the visible graph, and what a pair of them says."""
+"""Node states: a trainable vector per node, propagated over the visible graph, and what a pair of them says.
+
+They join what the set decoder measures of a pair (`NodeStates`), or are all that a model has (`StateEncoder` with
+`ProductDecoder`, for graphs that are too dense for anchors to say much).
+"""
 
 from __future__ import annotations
 
 import weakref
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -10,10 +15,11 @@ from torch import nn
 
 from psgnn.errors import InputError
 from psgnn.graph._graph import Adjacency
+from psgnn.models._anchor_sets import AnyAnchors
 from psgnn.models._convolutions import neighbour_sums
+from psgnn.models._interfaces import Decoder, Encoder
 from psgnn.models._view import TensorView
 
-START = 0.5  # root mean square of the entries of the vectors before training
 PIECE = (
     2**13
 )  # pairs whose products are made at once: larger arrays are returned to the system and fetched anew
@@ -37,25 +43,31 @@ class NodeStates(nn.Module):
         depth: hidden layers of the MLP.
         dropout: in the layers and in the MLP.
         share: of the edges that a training step propagates over.
+        start: root mean square of the entries of X before training.
     """
 
     def __init__(
-        self, nodes: int, width: int, *, layers: int, depth: int, dropout: float, share: float
+        self,
+        nodes: int,
+        width: int,
+        *,
+        layers: int,
+        depth: int,
+        dropout: float,
+        share: float,
+        start: float = 0.5,
     ) -> None:
         super().__init__()
         self.width, self.share = width, share
         self.vectors = nn.Parameter(torch.empty(nodes, width))
         self.layers = nn.ModuleList(nn.Linear(width, width) for _ in range(layers))
-        hidden: list[nn.Module] = []
-        for _ in range(depth):
-            hidden += [nn.Linear(width, width), nn.ReLU(), nn.Dropout(dropout)]
-        self.mlp = nn.Sequential(*hidden)
+        self.mlp = nn.Sequential(*_hidden(width, depth, dropout))
         self.dropout = nn.Dropout(dropout)
         self._kept: tuple[Any, Any, torch.Tensor] | None = None
         if not self.vectors.is_meta:
             nn.init.orthogonal_(self.vectors)
             with torch.no_grad():
-                self.vectors.mul_(START / self.vectors.square().mean().sqrt())
+                self.vectors.mul_(start / self.vectors.square().mean().sqrt())
 
     def train(self, mode: bool = True) -> NodeStates:
         """Forget what was propagated."""
@@ -73,14 +85,11 @@ class NodeStates(nn.Module):
         return self._kept[2]
 
     def _propagate(self, view: TensorView) -> torch.Tensor:
-        adjacency = view.union.adjacency
-        if self.training and self.share < 1:
-            adjacency = _thinned(adjacency, self.share)
-        degrees = torch.from_numpy(adjacency.degrees).to(self.vectors)
-        scale = degrees.clamp(min=1).rsqrt()[:, None]
+        thinned = _thinned(view.union.adjacency, self.share) if self.training and self.share < 1 else None
+        neighbours = _neighbours(view, thinned)
         h = self._rows(view)
         for i, layer in enumerate(self.layers):
-            change = layer(scale * neighbour_sums(adjacency, scale * h))
+            change = layer(neighbours(h))
             if i < len(self.layers) - 1:
                 change = self.dropout(change.relu())
             h = h + change
@@ -100,14 +109,70 @@ class NodeStates(nn.Module):
 
     def products(self, view: TensorView, pairs: torch.Tensor) -> torch.Tensor:
         """The products ``[P, R]`` of the states of pairs ``[2, P]``."""
-        h = self.propagated(view)
-        return h[pairs[0]] * h[pairs[1]]
+        return _products(self.propagated(view), pairs)
 
     def forward(self, view: TensorView, pairs: torch.Tensor) -> torch.Tensor:
         """What the states of pairs ``[2, P]`` say, ``[P, R]``."""
         h = self.propagated(view)
+        return torch.cat([self.mlp(_products(h, piece)) for piece in torch.split(pairs, PIECE, dim=1)])
+
+
+class StateEncoder(Encoder):
+    """Embeds nodes by their states alone."""
+
+    def __init__(
+        self, nodes: int, width: int, *, layers: int, dropout: float, share: float, start: float
+    ) -> None:
+        super().__init__()
+        self.states = NodeStates(
+            nodes, width, layers=layers, depth=0, dropout=dropout, share=share, start=start
+        )
+
+    def forward(self, view: TensorView, choice: AnyAnchors | None) -> torch.Tensor:
+        """Embeddings ``[N, R]`` of the nodes."""
+        return self.states.propagated(view)
+
+
+class ProductDecoder(Decoder):
+    r"""A network on the product of two embeddings: :math:`\text{MLP}(h_u \odot h_v)`.
+
+    Args:
+        width: of the embeddings and of the hidden layers.
+        depth: hidden layers.
+        dropout: after each of them.
+    """
+
+    similarity = "product"
+
+    def __init__(self, width: int, *, depth: int, dropout: float) -> None:
+        super().__init__()
+        self.mlp = nn.Sequential(*_hidden(width, depth, dropout), nn.Linear(width, 1))
+
+    def forward(self, h: torch.Tensor, pairs: torch.Tensor) -> torch.Tensor:
+        """Scores ``[P]`` of pairs ``[2, P]`` of rows of ``h [N, R]``."""
         pieces = torch.split(pairs, PIECE, dim=1)
-        return torch.cat([self.mlp(h[us] * h[vs]) for us, vs in pieces])
+        return torch.cat([self.mlp(_products(h, piece))[:, 0] for piece in pieces])
+
+
+def _hidden(width: int, depth: int, dropout: float) -> list[nn.Module]:
+    """So many hidden layers of one width."""
+    layers = [(nn.Linear(width, width), nn.ReLU(), nn.Dropout(dropout)) for _ in range(depth)]
+    return [part for layer in layers for part in layer]
+
+
+def _products(h: torch.Tensor, pairs: torch.Tensor) -> torch.Tensor:
+    """The products ``[P, R]`` of rows of ``h``; the gradient of `index_select` is the quickest."""
+    return h.index_select(0, pairs[0]) * h.index_select(0, pairs[1])
+
+
+def _neighbours(view: TensorView, thinned: Adjacency | None) -> Callable[[torch.Tensor], torch.Tensor]:
+    """What the neighbours of every node say, ``[N, R]`` to ``[N, R]``: on the view, or on some of its edges."""
+    if thinned is None and (dense := view.dense) is not None:
+        return lambda h: dense @ h
+    adjacency = view.union.adjacency if thinned is None else thinned
+    degrees = torch.from_numpy(adjacency.degrees).to(view.x)
+    scale = degrees.clamp(min=1).rsqrt()[:, None]
+    return lambda h: scale * neighbour_sums(adjacency, scale * h)
 
 
 def _thinned(adjacency: Adjacency, share: float) -> Adjacency:

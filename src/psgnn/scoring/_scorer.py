@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from psgnn.scoring._names import Node
 
 
-Similarity = Literal["dot", "distance"]
+Similarity = Literal["dot", "distance", "product"]
 
 
 @dataclass(frozen=True, eq=False)
