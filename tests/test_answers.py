@@ -191,6 +191,11 @@ def test_an_unknown_node_gets_the_nearest_name(village: Graph) -> None:
         psgnn.predict(village, of="Dinna")
 
 
+def test_an_unknown_name_gets_several_that_are_as_near(village: Graph) -> None:
+    with pytest.raises(InputError, match="no node 'Lea'; did you mean 'Leila', 'Leo' or 'Vera'"):
+        psgnn.predict(village, of="Lea")
+
+
 def test_a_name_in_other_case_is_the_nearest(village: Graph) -> None:
     with pytest.raises(InputError, match="no node 'dina'; did you mean 'Dina'"):
         similar(pretrained().on([village]), "dina")
@@ -205,8 +210,41 @@ def test_links_that_are_known_are_not_missing(village: Graph, caplog: pytest.Log
 
 def test_a_node_without_links_is_pointed_out(village: Graph, caplog: pytest.LogCaptureFixture) -> None:
     graph = Graph.from_edges(village.edges, village.num_nodes + 1, names=[*village.names, "Alone"])
-    assert answer(pretrained().on([graph]), of="Alone", top=2).height == 2
-    assert "Alone has no links" in caplog.text
+    scorer = pretrained().on([graph])
+    assert answer(scorer, of="Alone", top=2).height == 2
+    assert "Alone has no links, so its partners" in caplog.text
+    assert similar(scorer, "Alone", 2).height == 2
+    assert "Alone has no links, so its embedding" in caplog.text
+
+
+def test_given_pairs_stay_in_order_unless_the_best_are_asked_for(village: Graph) -> None:
+    asked = [("Ada", "Rune"), ("Dina", "Leo"), ("Mei", "Dina")]
+    scorer = pretrained().on([village])
+    assert scorer.predict(pairs=asked).select("source", "target").rows() == asked
+    assert scorer.predict(pairs=asked, top=2).select("source", "target").rows() == [asked[1], asked[2]]
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"top": "5"}, "top='5' is not an integer"),
+        ({"top": 0}, "top=0 is not an integer of 1 or more"),
+        ({"of": "Ada", "top": 0}, "top=0 is not an integer of 1 or more"),
+        ({"of": []}, "no node is asked about"),
+        ({}, "ask for the best pairs"),
+    ],
+)
+def test_wrong_arguments_get_one_line(village: Graph, options: dict[str, object], message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        psgnn.predict(village, **options)
+
+
+def test_a_scorer_is_evaluated_by_a_file_or_by_names(village: Graph) -> None:
+    scorer, file = pretrained().on([village]), VILLAGE.with_name("village-forgotten.csv")
+    named = pl.read_csv(file).rows()
+    found = scorer.evaluate(file)
+    assert (found["links"], found) == (73, scorer.evaluate(named))
+    assert scorer.evaluate(named, negatives="per-node")["negatives"] == "per-node"
 
 
 def test_no_link_is_missing_where_all_nodes_are_linked() -> None:
@@ -362,8 +400,8 @@ def test_partners_of_every_node_are_written_as_they_come(run: Command, tmp_path:
         "",
     )
     if suffix == ".npz":
-        arrays = np.load(out)
-        written = pl.DataFrame({name: arrays[name] for name in arrays.files})
+        with np.load(out) as arrays:
+            written = pl.DataFrame({name: arrays[name] for name in arrays.files})
     else:
         read = pl.read_parquet if suffix == ".parquet" else pl.read_csv
         written = read(out, **({"separator": "\t"} if suffix == ".tsv" else {}))
@@ -568,6 +606,7 @@ def test_commands_answer_in_json_and_in_words(run: Command, tmp_path: Path) -> N
         (("similar", VILLAGE, "Dinna"), "did you mean"),
         (("evaluate", VILLAGE, "--links", "nowhere.csv"), "nowhere.csv does not exist"),
         (("evaluate", VILLAGE, "--links", VILLAGE), "links are in the graph already"),
+        (("predict", VILLAGE, "--for", "all", "--for", "Dina"), "--for all asks about every node"),
     ],
 )
 def test_wrong_questions_get_one_line(run: Command, arguments: tuple[str, ...], message: str) -> None:

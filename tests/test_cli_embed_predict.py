@@ -189,7 +189,6 @@ def test_bad_pairs_get_one_line(run: Command, my_run: Path, tmp_path: Path, case
     ("arguments", "message"),
     [
         (("predict", "run"), "pass one of --pairs FILE, --top N, or --for NODE"),
-        (("predict", "run", "--top", "3", "--pairs", "p.csv"), "either --pairs FILE or --top N"),
         (("predict", "run", "--top", "0"), "--top"),
         (("predict", "run", "--top", "3", "-o", "run/record.json"), "the format is one of"),
         (("predict", "run", "--top", "3", "-o", "old.csv"), "old.csv exists; pass --force"),

@@ -111,6 +111,17 @@ def test_pretrained_weights_have_no_metrics() -> None:
     assert not hasattr(scorer, "val")
 
 
+def test_a_graph_shows_how_large_it_is_and_of_which_kind() -> None:
+    graph = psgnn.Graph.from_edges([[0, 1], [1, 2]], 4, names=[f"{HOSTILE}{v}" for v in range(4)])
+    page = Page(graph._repr_html_())
+    shown = dict(zip(page.text[3::2], page.text[4::2], strict=False))
+    assert set(page.tags) <= ALLOWED
+    assert (shown["nodes"], shown["edges"], shown["kind"]) == ("4", "2", "undirected")
+    assert (shown["nodes without a link"], shown["connected components"]) == ("1", "2")
+    assert f"{HOSTILE}0" in "".join(page.text)
+    assert Page(psgnn.Graph.from_edges(np.zeros((2, 0), np.int64), 0)._repr_html_()).tags
+
+
 def test_a_loaded_result_is_shown_as_the_trained_one(tmp_path: Path) -> None:
     task = psgnn.LinkPrediction(data_of(nx.connected_caveman_graph(6, 6)), seed=1)
     result = psgnn.fit(psgnn.build_model("psgnn", task), task, epochs=10, seed=1, out=tmp_path / "run")

@@ -23,6 +23,15 @@ from psgnn.cli.reading import NOTHING, Given, reads_graph, titled
 from psgnn.console import say
 
 MOST_LISTED = 8
+MEASURES = {
+    "links": "links measured",
+    "known": "left out: already in the graph",
+    "auc": "AUC",
+    "ap": "average precision",
+    "mrr": "MRR per node",
+    "hits@10": "Hits@10 per node",
+    "hits@50": "Hits@50 per node",
+}
 Negatives = Literal["uniform", "degree", "distance", "per-node"]
 
 
@@ -184,7 +193,9 @@ def evaluate_command(
     if as_json:
         print_json({"run": titled(run), "file": str(links), **found})
         return
+    titles = MEASURES if negative_links is None else {"mrr": "MRR"}
     rows = [
-        [name, f"{value:.4f}" if isinstance(value, float) else str(value)] for name, value in found.items()
+        [titles.get(name, name), f"{value:.4f}" if isinstance(value, float) else str(value)]
+        for name, value in found.items()
     ]
     print_table(f"{titled(run)}: how well the links in {links} are found", ["measure", "value"], rows)

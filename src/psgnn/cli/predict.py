@@ -42,7 +42,12 @@ def predict_command(
     ] = None,
     top: Annotated[
         int | None,
-        typer.Option("--top", metavar="N", min=1, help="Find the N best-scored pairs that are not linked."),
+        typer.Option(
+            "--top",
+            metavar="N",
+            min=1,
+            help="Find the N best-scored pairs that are not linked; per node with --for; of these with --pairs.",
+        ),
     ] = None,
     of: Annotated[
         list[str] | None,
@@ -98,9 +103,7 @@ def predict_command(
     everyone = nodes == ["all"] and of_file is None
     of_nodes = bool(nodes) or of_file is not None
     if (pairs is not None and of_nodes) or (pairs is None and not of_nodes and top is None):
-        raise InputError("pass one of --pairs FILE, --top N, or --for NODE (with or without --top N)")
-    if pairs is not None and top is not None:
-        raise InputError("pass either --pairs FILE or --top N")
+        raise InputError("pass one of --pairs FILE, --top N, or --for NODE; --top N goes with each of them")
     if out is not None:
         check_output(out, force=force)
     for file in (pairs, of_file):
@@ -123,6 +126,8 @@ def predict_command(
     from psgnn.scoring._answers import answers_for_all
     from psgnn.scoring._names import all_names
 
+    if "all" in nodes and not everyone and "all" not in all_names(result):
+        raise InputError("--for all asks about every node; leave out the other nodes, or 'all'")
     if of_file is not None:
         nodes += read_names(of_file, all_names(result))
     asked: dict[str, Any] = {"top": top, "missing": missing, "why": why, "seed": seed}
@@ -172,8 +177,5 @@ def _show(title: str, found: polars.DataFrame, *, link: bool, several: bool) -> 
         say("the graph has too few links to say how likely these are")
     elif sure and found.height > 1 and not several:
         count = float(found["probability"].sum())
-        say(f"expected: about {count:.1f} of these {found.height} are missing links")
-
-
-def _cell(value: Any) -> str:
-    return f"{value:.4f}" if isinstance(value, float) else str(value)
+        about = f"about {count:.1f}" if count >= 0.05 else "fewer than 0.1"
+        say(f"expected: {about} of these {found.height} are missing links")

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from psgnn.console import html_line, html_table, shortened
 from psgnn.errors import InputError, MissingExtraError
 from psgnn.graph._kinds import PER_EDGE, Kinds
 from psgnn.kernels._csr import (
@@ -318,7 +319,40 @@ class Graph:
         parts = [f"nodes={self.num_nodes}", f"edges={self.num_edges}"]
         parts += [] if self.x is None else [f"features={self.x.shape[-1]}"]
         parts += [] if self.y is None else [f"classes={np.unique(self.y[self.y >= 0]).size}"]
-        return f"Graph({', '.join(parts)})"
+        return f"Graph({', '.join(parts + self._kinds())})"
+
+    def _kinds(self) -> list[str]:
+        """What edges and nodes carry besides, in words."""
+        carried = {
+            "directed": self.arcs is not None,
+            f"sides {' and '.join(self.side_names)}": self.sides is not None,
+            "lengths": self.lengths is not None,
+            "strengths": self.strengths is not None,
+            "times": self.times is not None,
+        }
+        return [words for words, has in carried.items() if has]
+
+    def _repr_html_(self) -> str:
+        """How large the graph is, of which kind, and its first nodes, for notebooks; names are escaped."""
+        degrees = self.adjacency.degrees
+        rows = [
+            ["nodes", f"{self.num_nodes:,}"],
+            ["edges", f"{self.num_edges:,}"],
+            ["kind", ", ".join(self._kinds()) or "undirected"],
+            [
+                "neighbours per node, mean and most",
+                f"{degrees.mean():.1f}, {degrees.max():,}" if degrees.size else "-",
+            ],
+            ["nodes without a link", f"{int((degrees == 0).sum()):,}"],
+            ["connected components", f"{np.unique(self.adjacency.components).size:,}"],
+        ]
+        if self.x is not None:
+            rows.append(["features per node", str(self.x.shape[-1])])
+        if self.y is not None:
+            rows.append(["classes", str(np.unique(self.y[self.y >= 0]).size)])
+        return html_table("Graph", ["measure", "value"], rows) + html_line(
+            f"nodes: {shortened(self.names, 10)}"
+        )
 
 
 @dataclass(frozen=True, eq=False)

@@ -56,15 +56,18 @@ def read_names(path: PathLike, node_names: Sequence[str] | None = None) -> list[
     """
     text = decoded(Path(path).expanduser()).decode()
     known = set(node_names or ())
-    lines = [line for line in map(str.strip, text.splitlines()) if line]
-    names = [line for line in lines if line in known or not line.startswith(("#", "%"))]
+    lines = {place: line for place, line in enumerate(map(str.strip, text.splitlines()), 1) if line}
+    listed = {
+        place: line for place, line in lines.items() if line in known or not line.startswith(("#", "%"))
+    }
+    names = list(listed.values())
     if node_names is not None:
         if names[1:2] and names[0] not in known and names[1] in known and _is_header(names[0], node_names):
             logger.info("%s: the first line, '%s', was taken for a header", path, names[0])
-            names = names[1:]
-        for name in names:
+            del listed[next(iter(listed))], names[0]
+        for place, name in listed.items():
             if name not in known:
-                raise InputError(f"{path}: {unknown_node(name, node_names)}")
+                raise InputError(f"{path}, line {place}: {unknown_node(name, node_names)}")
     if not names:
         raise InputError(f"{path} names no node; write one per line")
     name, times = Counter(names).most_common(1)[0]

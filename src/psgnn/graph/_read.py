@@ -263,14 +263,16 @@ def codes_of(names: pl.Series, node_names: Sequence[str], where: Callable[[int],
 
 def unknown_node(name: str, node_names: Sequence[str], graph: str = "the graph") -> str:
     """What to say about a name that no node of the graph has."""
-    near = _on_a_side(name, node_names) or nearest_name(name, node_names)
-    hint = f"did you mean {shortened(near)}?" if near else f"it has {len(node_names)} others"
+    near = _on_a_side(name, node_names) or _nearest_names(name, node_names)
+    quoted = [shortened(each) for each in near]
+    listed = " or ".join([", ".join(quoted[:-1]), quoted[-1]] if len(quoted) > 1 else quoted)
+    hint = f"did you mean {listed}?" if near else f"it has {len(node_names)} others"
     return f"{graph} has no node {shortened(name)}; {hint}"
 
 
-def _on_a_side(name: str, node_names: Sequence[str]) -> str | None:
+def _on_a_side(name: str, node_names: Sequence[str]) -> list[str]:
     """The first node that is called so on its side."""
-    return next((each for each in node_names if each.endswith(f":{name}")), None)
+    return list(islice((each for each in node_names if each.endswith(f":{name}")), 1))
 
 
 def note_skipped(path: PathLike, table: Table, node_names: Sequence[str]) -> None:
@@ -290,10 +292,14 @@ def note_skipped(path: PathLike, table: Table, node_names: Sequence[str]) -> Non
 
 def nearest_name(name: str, node_names: Sequence[str]) -> str | None:
     """A node of nearly this name, or the same in other case; of very many nodes some are looked at."""
+    return next(iter(_nearest_names(name, node_names, least=0.6)), None)
+
+
+def _nearest_names(name: str, node_names: Sequence[str], least: float = 0.5) -> list[str]:
+    """Up to three nodes of nearly this name, nearest first, or the one that differs in case alone."""
     folded = name.casefold()
     same = next((each for each in node_names if each.casefold() == folded), None)
     if same is not None:
-        return same
+        return [same]
     alike = (each for each in node_names if abs(len(each) - len(name)) <= 2)
-    near = difflib.get_close_matches(name[:100], list(islice(alike, 50_000)), n=1)
-    return near[0] if near else None
+    return difflib.get_close_matches(name[:100], list(islice(alike, 50_000)), n=3, cutoff=least)

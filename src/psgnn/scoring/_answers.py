@@ -12,7 +12,7 @@ import numpy.typing as npt
 import polars as pl
 
 from psgnn.distances._propagation import Floats
-from psgnn.errors import InputError
+from psgnn.errors import InputError, check_integer
 from psgnn.graph._graph import GraphBatch, IntArray, to_numpy
 from psgnn.graph._pair_space import links_of, pair_space
 from psgnn.graph._read import header_for, read_graph
@@ -68,7 +68,8 @@ def predict(
         top: How many predictions; with `of`, per node.
         of: A node or several, by name: their best partners. ``"all"`` is every node, with candidates as in the search
             for missing links (`psgnn.scoring.partners_of_all`).
-        pairs: Pairs to score: names ``[("ada", "bob"), ...]``, a table of two columns, or a file.
+        pairs: Pairs to score: names ``[("ada", "bob"), ...]``, a table of two columns, or a file. They stay in this
+            order; with `top`, the best of them come back, best first.
         missing: How many links are missing: ``"5%"`` of the known ones, or a number. Default: a tenth.
         why: Add a column with the main reason.
         how: Keywords of `psgnn.read_graph`, such as ``directed=True``.
@@ -102,26 +103,34 @@ def answer(
         raise InputError(
             "ask for the best pairs (top), the partners of a node (of), or the scores of pairs (pairs)"
         )
+    if top is not None:
+        check_integer("top", top, 1)
     count = parse_missing(missing, number_of_links(scorer.batch))
     if isinstance(of, str) and of == ALL:
         options: dict[str, Any] = {"why": why, "seed": seed, "show_progress": show_progress}
         return pl.concat(answers_for_all(scorer, top=top, missing=missing, **options))
     known = np.zeros(0, bool)
     if of is not None:
-        lists = [partners(scorer, int(v), top or PARTNERS) for v in find_nodes(scorer, _listed(of))]
+        nodes = find_nodes(scorer, _listed(of))
+        if not nodes.size:
+            raise InputError("no node is asked about; name at least one")
+        lists = [partners(scorer, int(v), top or PARTNERS) for v in nodes]
     elif pairs is not None:
-        asked = _asked(scorer, pairs, header)
+        asked = asked_pairs(scorer, pairs, header)
         scores = scorer.score(asked, show_progress=show_progress)
-        lists = [(sides_first(scorer.batch, asked[:, :top]), scores[:top])]
-        known = _linked(scorer, asked[:, :top])
+        if top is not None:
+            best = np.argsort(-scores, kind="stable")[:top]
+            asked, scores = asked[:, best], scores[best]
+        lists = [(sides_first(scorer.batch, asked), scores)]
+        known = _linked(scorer, asked)
     else:
         # A search for many serves for few: the calibration searches for its own number.
         if (top or 1) <= RANKED:
             calibrate(scorer, count, seed=seed, show_progress=show_progress)
-        best, scores = top_links(scorer, top or 1, seed=seed, show_progress=show_progress)
-        lists = [(sides_first(scorer.batch, best), scores)]
+        found, scores = top_links(scorer, top or 1, seed=seed, show_progress=show_progress)
+        lists = [(sides_first(scorer.batch, found), scores)]
     calibration = calibrate(scorer, count, seed=seed, show_progress=show_progress)
-    return pl.concat(_table(scorer, *found, calibration, known, why=why) for found in lists)
+    return pl.concat(_table(scorer, *part, calibration, known, why=why) for part in lists)
 
 
 def answers_for_all(
@@ -176,8 +185,7 @@ def _table(
 def partners(scorer: Scorer, node: int, top: int) -> tuple[IntArray, npt.NDArray[np.float32]]:
     """The best partners of a node among those that it is not linked to: pairs ``[2, n]`` and scores, best first."""
     batch = scorer.batch
-    if not batch.adjacency.degrees[node]:
-        log.warning("%s has no links, so its partners are little more than a guess", name_of(scorer, node))
+    _warn_of_isolated(scorer, node, "its partners are little more than a guess")
     first, last = batch.ptr[batch.graph_of[node] : batch.graph_of[node] + 2].tolist()
     adjacency = batch.adjacency
     known = adjacency if batch.kinds is None else batch.kinds.outgoing
@@ -196,6 +204,12 @@ def partners(scorer: Scorer, node: int, top: int) -> tuple[IntArray, npt.NDArray
     return pairs[:, best], scores[best]
 
 
+def _warn_of_isolated(scorer: Scorer, node: int, so: str) -> None:
+    """Say of a node without links how little is known about it."""
+    if not scorer.batch.adjacency.degrees[node]:
+        log.warning("%s has no links, so %s", name_of(scorer, node), so)
+
+
 def sides_first(batch: GraphBatch, pairs: IntArray) -> IntArray:
     """Pairs ``[2, P]`` with the node of side 0 first, where there are sides and no directions."""
     sides = None if batch.kinds is None or batch.kinds.directed else batch.kinds.sides
@@ -204,7 +218,9 @@ def sides_first(batch: GraphBatch, pairs: IntArray) -> IntArray:
 
 def similar(scorer: Scorer, node: Node, top: int = PARTNERS) -> pl.DataFrame:
     """The nodes whose embeddings are nearest to that of a node: name, distance, and whether they are linked."""
+    check_integer("top", top, 1)
     (v,) = find_nodes(scorer, [node]).tolist()
+    _warn_of_isolated(scorer, v, "its embedding says little")
     batch = scorer.batch
     first, last = batch.ptr[batch.graph_of[v] : batch.graph_of[v] + 2].tolist()
     order, apart = _nearest(scorer, v, first, last, top)
@@ -247,7 +263,8 @@ def _near(scorer: Scorer, node: int) -> IntArray:
     return np.union1d(walked[walked >= 0].astype(np.int64), hubs[same])
 
 
-def _asked(scorer: Scorer, pairs: Any, header: bool | None) -> IntArray:
+def asked_pairs(scorer: Scorer, pairs: Any, header: bool | None) -> IntArray:
+    """The ids ``[2, P]`` of pairs that can be linked, from a file, from names or from a table."""
     if isinstance(pairs, (str, Path)):
         return named_pairs_of(scorer, pairs, header_for(pairs, header))
     found = listed_pairs(scorer, pairs) if isinstance(pairs, (list, tuple)) else pair_ids(scorer, pairs)

@@ -254,6 +254,9 @@ class PretrainedScorer(Questions):
         ]
         title = f"{self.weights.about['name']} (ready-made weights), {self.task} task"
         lines = html_line("not tested on these graphs") + html_line(f"anchors: {anchors}")
+        lines += html_line(
+            "ask: scorer.predict(top=50), scorer.predict(of=NODE), scorer.similar(NODE), scorer.explain(A, B)"
+        )
         return html_table(title, ["seen", "count"], rows) + lines
 
 

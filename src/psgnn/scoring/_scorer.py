@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 
     from psgnn.scoring._names import Node
 
-
 Similarity = Literal["dot", "distance", "product"]
 
 
@@ -123,11 +122,25 @@ def keep(scorer: Any, key: Hashable, make: Callable[[], T]) -> T:
 class Questions:
     """Methods of scorers: ready-made weights on graphs, and trained runs."""
 
-    def predict(self, **options: Any) -> polars.DataFrame:
-        """Predict missing links by name: ``top=50``, ``of="Ada"`` or ``pairs=[("Ada", "Bob")]`` (`psgnn.predict`)."""
+    def predict(
+        self,
+        *,
+        top: int | None = None,
+        of: Node | Sequence[Node] | None = None,
+        pairs: Any = None,
+        missing: str | float | None = None,
+        why: bool = False,
+        seed: int = 0,
+        show_progress: bool = False,
+    ) -> polars.DataFrame:
+        """Predict missing links by name: ``top=50``, ``of="Ada"`` or ``pairs=[("Ada", "Bob")]`` (`psgnn.predict`).
+
+        ``seed`` is that of the search and of the sample that probabilities rest on.
+        """
         from psgnn.scoring._answers import answer
 
-        return answer(self, **options)  # type: ignore[arg-type]
+        asked = {"top": top, "of": of, "pairs": pairs, "missing": missing, "why": why}
+        return answer(self, **asked, seed=seed, show_progress=show_progress)  # type: ignore[arg-type]
 
     def similar(self, node: Node, top: int = 10) -> polars.DataFrame:
         """The nodes whose embeddings are nearest to that of a node: name, distance, and whether they are linked."""
@@ -140,3 +153,14 @@ class Questions:
         from psgnn.scoring._explain import explain
 
         return explain(self, u, v)  # type: ignore[arg-type]
+
+    def evaluate(self, links: Any, *, negatives: str = "uniform", seed: int = 0) -> dict[str, Any]:
+        """Measure how well links that the graph lacks are found: a file, names or a table (`psgnn evaluate`).
+
+        >>> run.evaluate("later-links.csv")["mrr"]
+        """
+        from psgnn.scoring._answers import asked_pairs
+        from psgnn.scoring._evaluate import evaluate_links
+
+        pairs = asked_pairs(self, links, None)  # type: ignore[arg-type]
+        return evaluate_links(self, pairs, negatives=negatives, seed=seed)  # type: ignore[arg-type]

@@ -289,10 +289,10 @@ class Run(Questions):
         """Metrics, settings and the names of the anchors, for notebooks; names are escaped."""
         config, union = self.model.config, self.view.union
         parts = {"validation": self.val, "test": self.test, "test, embeddings alone": self.embedding_test}
+        measured = {name: part for name, part in parts.items() if part}
         rows = [
-            [name, *(f"{part[key]:.4f}" if key in part else "-" for key in self.test)]
-            for name, part in parts.items()
-            if part
+            [key, *(f"{part[key]:.4f}" if key in part else "-" for part in measured.values())]
+            for key in self.test
         ]
         title = f"{config.name} ({config.preset}), {config.task} task, seed {self.record.get('seed', config.seed)}"
         size = f"{union.num_graphs} graphs, " if union.num_graphs > 1 else ""
@@ -301,7 +301,10 @@ class Run(Questions):
             size += f"; best epoch {self.record['best_epoch']} of {self.record['epochs_run']}"
         lines = "" if self.test else html_line("not tested on these graphs")
         lines += html_line(size) + (html_line(f"anchors: {self._anchor_text()}") if self.choice else "")
-        return html_table(title, ["pairs", *self.test], rows) + lines
+        lines += html_line(
+            "ask: run.predict(top=50), run.predict(of=NODE), run.similar(NODE), run.explain(A, B)"
+        )
+        return html_table(title, ["metric", *measured], rows) + lines
 
     def _anchor_text(self) -> str:
         names = [name for part in self.node_names for name in part]
