@@ -9,7 +9,6 @@ import numpy.typing as npt
 
 from psgnn.kernels._bfs import NO_CUTOFF, queue_bfs
 from psgnn.kernels._compile import njit
-from psgnn.kernels._llvm import STRIDE, prefetch
 
 Ids = npt.NDArray[np.int64]
 Doubles = npt.NDArray[np.float64]
@@ -46,12 +45,6 @@ def farthest_first(
         queue[0] = source
         size, head = 1, 0
         while head < size:
-            if head + 3 * STRIDE < size:  # as in `queue_bfs`
-                prefetch(indptr, queue[head + 3 * STRIDE])
-                prefetch(indices, indptr[queue[head + 2 * STRIDE]])
-                soon = queue[head + STRIDE]
-                for i in range(indptr[soon], indptr[soon + 1]):
-                    prefetch(nearest, indices[i])
             v = queue[head]
             head += 1
             for i in range(indptr[v], indptr[v + 1]):

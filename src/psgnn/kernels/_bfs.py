@@ -16,7 +16,6 @@ import numpy as np
 import numpy.typing as npt
 
 from psgnn.kernels._compile import njit
-from psgnn.kernels._llvm import AHEAD, STRIDE, count_ones, prefetch, trailing_zeros
 
 LANES = 64  # searches in one machine word
 NO_CUTOFF = 2**31 - 1
@@ -32,6 +31,22 @@ PROBE_LEVELS = 24
 PROBE_SETTLED = 0.25
 # Scan all unfinished nodes (pull) once the frontier's edges exceed this share of all edges.
 PULL_SHARE = 0.06
+
+
+@njit(cache=True, nogil=True)
+def _count_ones(word: np.uint64) -> np.uint64:
+    """Ones of a word. The compiler knows this loop and makes one instruction of it."""
+    count, zero, one = np.uint64(0), np.uint64(0), np.uint64(1)
+    while word != zero:
+        word &= word - one
+        count += one
+    return count
+
+
+@njit(cache=True, nogil=True)
+def _trailing_zeros(word: np.uint64) -> np.uint64:
+    """Zeros below the lowest one of a word that is not zero."""
+    return _count_ones(~word & (word - np.uint64(1)))
 
 
 @njit(cache=True, nogil=True)
@@ -64,7 +79,6 @@ def bitset_bfs(
     queue = np.empty(num_nodes, np.uint32)
     touched = np.empty(num_nodes, np.uint32)
     zero, one = np.uint64(0), np.uint64(1)
-    ahead, final = np.uint64(AHEAD), np.uint64(max(indices.size - 1, 0))
 
     full = zero
     size = 0
@@ -77,7 +91,7 @@ def bitset_bfs(
         found[nodes[i]] |= bit
     settled = 0.0
     first = np.uint64(column)
-    wanted = PROBE_SETTLED * num_nodes * count_ones(full)
+    wanted = PROBE_SETTLED * num_nodes * _count_ones(full)
 
     level = 0
     while True:
@@ -88,7 +102,7 @@ def bitset_bfs(
             new = found[v]
             seen[v] |= new
             work += np.int64(starts[v + one] - starts[v])
-            count = count_ones(new)
+            count = _count_ones(new)
             settled += count
             if add and level > 0:
                 sums[0, v] += count * level
@@ -96,7 +110,7 @@ def bitset_bfs(
                 sums[2, v] += count
             if write:
                 while new != zero:
-                    dist[v, first + trailing_zeros(new)] = level
+                    dist[v, first + _trailing_zeros(new)] = level
                     new &= new - one
         for i in range(size):
             queue[i] = touched[i]
@@ -117,7 +131,6 @@ def bitset_bfs(
                 if missing != zero:
                     new = zero
                     for i in range(starts[v], starts[v + one]):
-                        prefetch(frontier, neighbours[min(np.uint64(i) + ahead, final)])
                         new |= frontier[neighbours[i]]
                         if new & missing == missing:
                             break
@@ -131,7 +144,6 @@ def bitset_bfs(
                 v = np.uint64(queue[i])
                 reach = frontier[v]
                 for j in range(starts[v], starts[v + one]):
-                    prefetch(seen, neighbours[min(np.uint64(j) + ahead, final)])
                     w = neighbours[j]
                     new = reach & ~seen[w]
                     if new != zero:
@@ -168,13 +180,6 @@ def queue_bfs(
             size += 1
     head = 0
     while head < size:
-        # What is read of a node comes from three places, each of which says where the next is.
-        if head + 3 * STRIDE < size:
-            prefetch(starts, queue[head + 3 * STRIDE])
-            prefetch(neighbours, starts[queue[head + 2 * STRIDE]])
-            soon = np.uint64(queue[head + STRIDE])
-            for i in range(starts[soon], starts[soon + one]):
-                prefetch(hops, neighbours[i])
         v = np.uint64(queue[head])
         head += 1
         next_hop = hops[v] + 1

@@ -6,7 +6,6 @@ import numpy as np
 import numpy.typing as npt
 
 from psgnn.kernels._compile import njit
-from psgnn.kernels._llvm import AHEAD, STRIDE, prefetch
 
 Csr = tuple[npt.NDArray[np.int64], npt.NDArray[np.int32]]
 
@@ -22,10 +21,7 @@ def bucket_edges(rows: npt.NDArray[np.int64], cols: npt.NDArray[np.int64], num_n
         indptr[v + 1] += indptr[v]
     indices = np.empty(indptr[num_nodes], np.int32)
     place = indptr[:-1].copy()
-    final = rows.size - 1
     for i in range(rows.size):
-        prefetch(place, rows[min(i + 2 * AHEAD, final)])
-        prefetch(indices, place[rows[min(i + AHEAD, final)]])
         if rows[i] != cols[i]:
             indices[place[rows[i]]] = cols[i]
             place[rows[i]] += 1
@@ -54,11 +50,8 @@ def _scatter_rows(
     out: npt.NDArray[np.int32],
 ) -> None:
     """Write every row number v to ``out``, where ``place`` says for each entry of the row; places move on."""
-    final = indices.size - 1
     for v in range(indptr.size - 1):
         for i in range(indptr[v], indptr[v + 1]):
-            prefetch(place, np.int64(indices[min(i + 2 * AHEAD, final)]))
-            prefetch(out, place[indices[min(i + AHEAD, final)]])
             out[place[indices[i]]] = v
             place[indices[i]] += 1
 
@@ -105,8 +98,6 @@ def is_symmetric(indptr: npt.NDArray[np.int64], indices: npt.NDArray[np.int32]) 
     final = indices.size - 1
     for v in range(num_nodes):
         for i in range(indptr[v], indptr[v + 1]):
-            prefetch(place, np.int64(indices[min(i + 2 * AHEAD, final)]))
-            prefetch(indices, place[indices[min(i + AHEAD, final)]])
             u = indices[i]
             if u > v:
                 break
@@ -194,13 +185,6 @@ def connected_components(
         queue[0] = start
         size, head = 1, 0
         while head < size:
-            # What is read of a node comes from three places, each of which says where the next is.
-            if head + 3 * STRIDE < size:
-                prefetch(indptr, np.int64(queue[head + 3 * STRIDE]))
-                prefetch(indices, indptr[queue[head + 2 * STRIDE]])
-                soon = queue[head + STRIDE]
-                for i in range(indptr[soon], indptr[soon + 1]):
-                    prefetch(labels, np.int64(indices[i]))
             v = queue[head]
             head += 1
             for i in range(indptr[v], indptr[v + 1]):

@@ -15,7 +15,6 @@ import numpy as np
 import numpy.typing as npt
 
 from psgnn.kernels._compile import njit
-from psgnn.kernels._llvm import AHEAD, STRIDE, prefetch
 
 Nodes = npt.NDArray[np.int32]
 Ints = npt.NDArray[np.int64]
@@ -77,13 +76,6 @@ def breadth_first_order(indptr: npt.NDArray[np.int64], indices: npt.NDArray[np.i
         order[size] = start
         size += 1
         while head < size:
-            # As in `connected_components`.
-            if head + 3 * STRIDE < size:
-                prefetch(indptr, np.int64(order[head + 3 * STRIDE]))
-                prefetch(indices, indptr[order[head + 2 * STRIDE]])
-                soon = order[head + STRIDE]
-                for i in range(indptr[soon], indptr[soon + 1]):
-                    prefetch(seen, np.int64(indices[i]))
             v = order[head]
             head += 1
             for i in range(indptr[v], indptr[v + 1]):
@@ -398,7 +390,6 @@ def fill_lengths(
                 found[v] = np.inf
         _sweep(indptr, heads, arcs, eliminated, rows)
         for i in range(num_nodes):
-            prefetch(out, np.int64(order[min(i + AHEAD, num_nodes - 1)]) * out.shape[1] + block)
             for lane in range(width):
                 length = np.float32(rows[i * WIDTH + lane])
                 out[order[i], block + lane] = length if length <= most else np.float32(-1)

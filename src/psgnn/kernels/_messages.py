@@ -9,9 +9,8 @@ pre-activation of node v and anchor k is
     table[near[v, k]] + term[who[v, k]] + base[v]
     table[near[v, k]] * factor[who[v, k]] + base[v]
 
-What is not there is None: numba compiles every form for itself, without the choices. Rows begin at ``row * R`` of
-their array. Arrays that are added to share no memory, and saying so makes the short loops over R several times as fast
-(`psgnn.kernels._llvm.add`). Rows of anchors are in random places; that of the anchor `NEXT` ones ahead is sent for.
+What is not there is None: numba compiles every form for itself, without the choices. Arrays that are added to share
+no memory.
 """
 
 from __future__ import annotations
@@ -22,26 +21,29 @@ import numpy as np
 import numpy.typing as npt
 
 from psgnn.kernels._compile import njit
-from psgnn.kernels._llvm import LINE, WRITTEN, add, given, prefetch
 
 Floats = npt.NDArray[Any]
 Ids = npt.NDArray[np.int32]
 Graphs = npt.NDArray[np.int64]
 
-NEXT = 2
-OWN, TABLE, ANCHOR, READOUT = 1, 2, 3, 4  # what is added to
-
 
 @njit(cache=True, nogil=True, fastmath=True)
 def _pre(
-    table: Floats, step: int, base: Floats, own: int, term: Floats | None, factor: Floats | None, anchor: int
+    table: Floats,
+    step: int,
+    base: Floats,
+    v: int,
+    term: Floats | None,
+    factor: Floats | None,
+    anchor: int,
+    r: int,
 ) -> float:
-    """One number of a pre-activation, from the places of its parts."""
+    """One number of a pre-activation, from the rows of its parts."""
     if factor is not None:
-        return given(table, step) * given(factor, anchor) + given(base, own)  # type: ignore[no-any-return]
+        return table[step, r] * factor[anchor, r] + base[v, r]  # type: ignore[no-any-return]
     if term is not None:
-        return given(table, step) + given(term, anchor) + given(base, own)  # type: ignore[no-any-return]
-    return given(table, step) + given(base, own)  # type: ignore[no-any-return]
+        return table[step, r] + term[anchor, r] + base[v, r]  # type: ignore[no-any-return]
+    return table[step, r] + base[v, r]  # type: ignore[no-any-return]
 
 
 @njit(cache=True, nogil=True, fastmath=True)
@@ -53,18 +55,13 @@ def pool_forward(
     zero, width = base.dtype.type(0), base.shape[1]
     for v in range(first, last):
         out[v] = 0
-        own = v * width
         for k in range(near.shape[1]):
-            if factor is not None and who is not None and k + NEXT < near.shape[1]:
-                for r in range(0, width, LINE):
-                    prefetch(factor, who[v, k + NEXT] * width + r)
             w = weight[graph[v], k]
             if w == 0:
                 continue
-            step, anchor = near[v, k] * width, 0 if who is None else who[v, k] * width
+            step, anchor = near[v, k], 0 if who is None else who[v, k]
             for r in range(width):
-                pre = _pre(table, step + r, base, own + r, term, factor, anchor + r)
-                add(out, own + r, w * max(pre, zero), OWN)
+                out[v, r] += w * max(_pre(table, step, base, v, term, factor, anchor, r), zero)
 
 
 @njit(cache=True, nogil=True, fastmath=True)
@@ -75,14 +72,12 @@ def read_forward(
     """``out[v, k] = weight[graph[v], k] (readout . relu(pre[v, k]))``, ``[N, K]``, for the rows given."""
     zero, width = base.dtype.type(0), base.shape[1]
     for v in range(first, last):
-        own = v * width
         for k in range(near.shape[1]):
             total, w = zero, weight[graph[v], k]
             if w != 0:
-                step, anchor = near[v, k] * width, 0 if who is None else who[v, k] * width
+                step, anchor = near[v, k], 0 if who is None else who[v, k]
                 for r in range(width):
-                    pre = _pre(table, step + r, base, own + r, term, factor, anchor + r)
-                    total += given(readout, r) * max(pre, zero)
+                    total += readout[r] * max(_pre(table, step, base, v, term, factor, anchor, r), zero)
             out[v, k] = w * total
 
 
@@ -95,34 +90,30 @@ def backward(
     """Gradients of `read_forward`, or without ``readout`` of `pool_forward`, added to those given."""
     zero, one, width = base.dtype.type(0), base.dtype.type(1), base.shape[1]
     for v in range(first, last):
-        g, own = graph[v], v * width
+        g = graph[v]
         for k in range(near.shape[1]):
-            if factor is not None and who is not None and k + NEXT < near.shape[1]:
-                for r in range(0, width, LINE):
-                    prefetch(factor, who[v, k + NEXT] * width + r)
-                    prefetch(grad_anchor, who[v, k + NEXT] * width + r)
             w = weight[g, k]
             if w == 0:
                 continue
-            step, anchor = near[v, k] * width, 0 if who is None else who[v, k] * width
+            step, anchor = near[v, k], 0 if who is None else who[v, k]
             scale = one if readout is None else grad_out[v, k]
             total, push = zero, w * scale
             for r in range(width):
-                pre = _pre(table, step + r, base, own + r, term, factor, anchor + r)
-                slope = given(grad_out, own + r) if readout is None else given(readout, r)
+                pre = _pre(table, step, base, v, term, factor, anchor, r)
+                slope = grad_out[v, r] if readout is None else readout[r]
                 active = max(pre, zero)
                 passed = push * slope if pre > 0 else zero
                 total += slope * active
-                add(grad_base, own + r, passed, OWN)
+                grad_base[v, r] += passed
                 if grad_readout is not None:
-                    add(grad_readout, r, push * active, READOUT)
+                    grad_readout[r] += push * active
                 if factor is not None:
-                    add(grad_table, step + r, passed * given(factor, anchor + r), TABLE)
-                    add(grad_anchor, anchor + r, passed * given(table, step + r), ANCHOR)
+                    grad_table[step, r] += passed * factor[anchor, r]
+                    grad_anchor[anchor, r] += passed * table[step, r]
                 else:
-                    add(grad_table, step + r, passed, TABLE)
+                    grad_table[step, r] += passed
                 if term is not None:
-                    add(grad_anchor, anchor + r, passed, ANCHOR)
+                    grad_anchor[anchor, r] += passed
             grad_weight[g, k] += scale * total
 
 
@@ -140,9 +131,9 @@ def sum_rows(
     for v in range(first, last):
         out[v] = 0
         for e in range(indptr[v], indptr[v + 1]):
-            there, here = indices[e] * width, v * width
+            u = indices[e]
             for r in range(width):
-                add(out, here + r, given(x, there + r), WRITTEN)
+                out[v, r] += x[u, r]
 
 
 @njit(cache=True, nogil=True, fastmath=True)
@@ -154,9 +145,9 @@ def sum_weighted(
     for v in range(x.shape[0]):
         for e in range(indptr[v], indptr[v + 1]):
             for h in range(heads):
-                w, there, here = weight[e, h], (indices[e] * heads + h) * width, (v * heads + h) * width
+                w, u = weight[e, h], indices[e]
                 for r in range(width):
-                    add(out, here + r, w * given(x, there + r), WRITTEN)
+                    out[v, h, r] += w * x[u, h, r]
 
 
 @njit(cache=True, nogil=True, fastmath=True)
@@ -169,12 +160,10 @@ def sum_weighted_backward(
     for v in range(x.shape[0]):
         for e in range(indptr[v], indptr[v + 1]):
             for h in range(heads):
-                w, there, here = weight[e, h], (indices[e] * heads + h) * width, (v * heads + h) * width
-                dot = x.dtype.type(0)
+                w, u, dot = weight[e, h], indices[e], x.dtype.type(0)
                 for r in range(width):
-                    slope = given(grad, here + r)
-                    dot += slope * given(x, there + r)
-                    add(grad_x, there + r, w * slope, WRITTEN)
+                    dot += grad[v, h, r] * x[u, h, r]
+                    grad_x[u, h, r] += w * grad[v, h, r]
                 grad_weight[e, h] = dot
 
 
@@ -194,8 +183,8 @@ def dots_backward(h: Floats, pairs: npt.NDArray[np.int64], grad: Floats, grad_h:
     """The gradient of `dots`, added to what is given."""
     width = h.shape[1]
     for p in range(pairs.shape[1]):
-        a, b, slope = pairs[0, p] * width, pairs[1, p] * width, grad[p]
+        a, b, slope = pairs[0, p], pairs[1, p], grad[p]
         for r in range(width):
-            add(grad_h, a + r, slope * given(h, b + r), WRITTEN)
+            grad_h[a, r] += slope * h[b, r]
         for r in range(width):
-            add(grad_h, b + r, slope * given(h, a + r), WRITTEN)
+            grad_h[b, r] += slope * h[a, r]

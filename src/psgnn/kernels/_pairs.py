@@ -8,7 +8,6 @@ import numpy as np
 import numpy.typing as npt
 
 from psgnn.kernels._compile import njit
-from psgnn.kernels._llvm import AHEAD, STRIDE, prefetch
 
 Ids = npt.NDArray[np.int64]
 Neighbours = npt.NDArray[np.int32]
@@ -361,12 +360,11 @@ def triangles(indptr: Ids, indices: Neighbours) -> Scores:
     num_nodes = indptr.size - 1
     starts = np.empty(num_nodes + 1, np.int64)
     onward = np.empty(indices.size // 2, np.int32)
-    size, last = 0, indices.size - 1
+    size = 0
     for u in range(num_nodes):
         starts[u] = size
         degree = indptr[u + 1] - indptr[u]
         for j in range(indptr[u], indptr[u + 1]):
-            prefetch(indptr, np.int64(indices[min(j + AHEAD, last)]))
             v = indices[j]
             other = indptr[v + 1] - indptr[v]
             if other > degree or (other == degree and v > u):
@@ -375,14 +373,12 @@ def triangles(indptr: Ids, indices: Neighbours) -> Scores:
     starts[num_nodes] = size
     count = np.zeros(num_nodes)
     near = np.zeros(num_nodes // 64 + 1, np.uint64)  # a bit a node, so that it stays in the processor's cache
-    one, low, final = np.uint64(1), np.uint64(63), size - 1
+    one, low = np.uint64(1), np.uint64(63)
     for u in range(num_nodes):
         for j in range(starts[u], starts[u + 1]):
             w = np.uint64(onward[j])
             near[w >> np.uint64(6)] |= one << (w & low)
         for j in range(starts[u], starts[u + 1]):
-            prefetch(starts, np.int64(onward[min(j + 2 * STRIDE, final)]))
-            prefetch(onward, starts[onward[min(j + STRIDE, final)]])
             v = onward[j]
             for k in range(starts[v], starts[v + 1]):
                 w = np.uint64(onward[k])

@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from psgnn.kernels._compile import njit
-from psgnn.kernels._llvm import AHEAD, LINE, WRITTEN, add, add_rows, given, prefetch
+from psgnn.kernels._llvm import LINE, add_rows
 
 Floats = npt.NDArray[np.float32]
 Doubles = npt.NDArray[np.float64]
@@ -24,7 +24,7 @@ def spread_rows(
     last: int,
 ) -> None:
     """Rows ``first:last`` of ``y = diag(outward) A diag(inward) x``; an isolated node keeps its row."""
-    final, width = indices.size - 1, x.shape[1]
+    width = x.shape[1]
     for v in range(first, last):
         row = y[v]
         if indptr[v] == indptr[v + 1]:
@@ -34,12 +34,10 @@ def spread_rows(
         for k in range(width):
             row[k] = 0.0
         for i in range(indptr[v], indptr[v + 1]):
-            ahead = width * np.int64(indices[min(i + AHEAD, final)])
-            prefetch(x, ahead)
-            prefetch(x, ahead + LINE)
-            share, there = inward[indices[i]], width * np.int64(indices[i])
+            u = indices[i]
+            share = inward[u]
             for k in range(width):
-                add(y, v * width + k, share * given(x, there + k), WRITTEN)
+                row[k] += share * x[u, k]
         for k in range(width):
             row[k] *= outward[v]
 
@@ -85,9 +83,9 @@ def walk_rows(
                 row[k] = 0.0
         _add_neighbours(indptr, indices, shares, v, y)
         for j in range(weights.size):
-            there = (j * sums.shape[1] + v) * sums.shape[2]
-            for k in range(sums.shape[2]):
-                add(sums, there + k, weights[j] * given(y, v * row.size + k), WRITTEN)
+            total = sums[j, v]
+            for k in range(total.size):
+                total[k] += weights[j] * row[k]
         for k in range(row.size):
             row[k] *= inward[v]
 
@@ -128,11 +126,9 @@ def degree_rows(
 
     Rows: the sum of their logs, the sum of degrees, the number of leaves, the largest degree.
     """
-    final = indices.size - 1
     for v in range(first, last):
         total, walks, leaves, largest = 0.0, 0, 0, 0
         for i in range(indptr[v], indptr[v + 1]):
-            prefetch(indptr, np.int64(indices[min(i + AHEAD, final)]))
             degree = indptr[indices[i] + 1] - indptr[indices[i]]
             total += logs[degree]
             walks += degree
@@ -151,10 +147,8 @@ def sum_rows(
     last: int,
 ) -> None:
     """The sum of the neighbours' values for the nodes ``first:last``."""
-    final = indices.size - 1
     for v in range(first, last):
         total = 0.0
         for i in range(indptr[v], indptr[v + 1]):
-            prefetch(values, np.int64(indices[min(i + AHEAD, final)]))
             total += values[indices[i]]
         out[v] = total
