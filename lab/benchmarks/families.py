@@ -2,8 +2,9 @@
 
     python lab/benchmarks/families.py [--nodes N] [--only FAMILY] [--json FILE]
 
-Families that the file has are left out, so that the benchmark goes on where it was stopped. CPU minutes are those of
-all threads, and ``load`` is how many processes wanted a core at the start: beside other work, minutes say little.
+Families that the file has are left out, so that the benchmark goes on where it was stopped. CPU minutes are user and
+system time of all threads and processes, memory is the sum of what each process took at most, and ``load`` is how
+many processes wanted a core at the start and at the end: beside other work, wall minutes say little.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -23,6 +25,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import polars as pl
+import psutil
 
 from output import publish, recorded, write
 
@@ -111,6 +114,12 @@ FAMILIES: dict[str, Make] = {
 }
 
 
+def peak(pid: int) -> int:
+    """The most bytes that a process has taken."""
+    found = re.search(r"VmHWM:\s+(\d+) kB", Path(f"/proc/{pid}/status").read_text())
+    return 1024 * int(found[1]) if found else 0
+
+
 def measure(family: str, nodes: int) -> dict[str, Any]:
     """Train on a graph of the family in a process, and watch it."""
     rng = np.random.default_rng(0)
@@ -119,42 +128,47 @@ def measure(family: str, nodes: int) -> dict[str, Any]:
         us, vs = FAMILIES[family](nodes, rng)
         names = rng.permutation(nodes)
         pl.DataFrame({"source": names[us], "target": names[vs]}).write_parquet(graph)
+        links = us.size
         del us, vs, names
-        load = os.getloadavg()[0]
+        load = [os.getloadavg()[0]]
         command = [sys.executable, "-m", "psgnn", "train", str(graph), "--task", "link", "--json"]
         command += ["--out", f"{folder}/run"]
-        started, memory = time.perf_counter(), 0
+        started, peaks = time.perf_counter(), dict[int, int]()
         before = os.times()
         with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
-            status = Path(f"/proc/{process.pid}/status")
+            own = psutil.Process(process.pid)
             while process.poll() is None:
-                found = re.search(r"VmHWM:\s+(\d+) kB", status.read_text())
-                memory = max(memory, int(found[1]) if found else 0)
+                with suppress(psutil.Error, OSError):
+                    for each in (own, *own.children(recursive=True)):
+                        peaks[each.pid] = max(peaks.get(each.pid, 0), peak(each.pid))
                 time.sleep(0.2)
             assert process.stdout is not None
             printed = process.stdout.read()
-        after = os.times()
+        after, minutes = os.times(), (time.perf_counter() - started) / 60
+        load.append(os.getloadavg()[0])
     if process.returncode:
         raise SystemExit(f"{' '.join(command)} failed")
     cpu = after.children_user + after.children_system - before.children_user - before.children_system
     return {
         "family": family,
         "nodes": nodes,
-        "minutes": round((time.perf_counter() - started) / 60, 2),
+        "links": links,
+        "threads": int(os.environ.get("OMP_NUM_THREADS", os.cpu_count() or 1)),
+        "minutes": round(minutes, 2),
         "cpu_minutes": round(cpu / 60, 2),
-        "memory_gb": round(1024 * memory / 1e9, 2),
-        "load": round(load, 1),
+        "memory_gb": round(sum(peaks.values()) / 1e9, 2),
+        "load": [round(each, 1) for each in load],
         "auc": round(json.loads(printed)["test"]["auc"], 4),
     }
 
 
 def markdown(rows: list[dict[str, Any]]) -> str:
     """The table of docs/performance.md."""
-    lines = ["| family | nodes | CPU minutes | minutes | load before | peak memory | test AUC |"]
-    lines.append("| :--- | ---: | ---: | ---: | ---: | ---: | ---: |")
+    lines = ["| family | nodes | links | CPU minutes | wall minutes | load | peak memory | test AUC |"]
+    lines.append("| :--- | ---: | ---: | ---: | ---: | ---: | ---: | ---: |")
     lines += [
-        f"| {row['family']} | {row['nodes']:,} | {row['cpu_minutes']:.1f} | {row['minutes']:.1f} | "
-        f"{row['load']:.0f} | {row['memory_gb']:.1f} GB | {row['auc']:.3f} |"
+        f"| {row['family']} | {row['nodes']:,} | {row['links']:,} | {row['cpu_minutes']:.1f} | {row['minutes']:.1f} | "
+        f"{row['load'][0]:.0f} to {row['load'][1]:.0f} | {row['memory_gb']:.1f} GB | {row['auc']:.3f} |"
         for row in rows
     ]
     return "\n".join(lines) + "\n"
