@@ -77,6 +77,14 @@ def test_a_link_at_out_is_replaced_and_not_followed(run: Command, tmp_path: Path
         assert target.read_text() == "mine"
 
 
+def test_a_run_goes_into_no_link_that_leads_nowhere(run: Command, tmp_path: Path) -> None:
+    (tmp_path / "out").symlink_to(tmp_path / "nowhere")
+    code, _, err = run("train", "communities", "--epochs", "1", "--out", tmp_path / "out", "--force")
+    assert (code, err.count("\n")) == (2, 1)
+    assert "out is a symbolic link that leads nowhere; remove it or choose another --out" in err
+    assert not (tmp_path / "nowhere").exists()
+
+
 def test_of_many_writers_without_force_one_wins(tmp_path: Path) -> None:
     for attempt in range(30):
         path = tmp_path / f"{attempt}.csv"

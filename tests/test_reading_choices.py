@@ -45,6 +45,11 @@ def test_hashtags_are_names(tmp_path: Path, text: str) -> None:
     assert links(read_graph(write(tmp_path / "g.csv", text))) == TAGS
 
 
+def test_a_sign_on_its_own_begins_a_comment_among_hashtags(tmp_path: Path) -> None:
+    text = "# tags that are\n#ai #ml\nbob #ai\n#\n#ml #python\n# used together\n"
+    assert links(read_graph(write(tmp_path / "g.txt", text))) == TAGS
+
+
 def test_first_names_may_be_hashtags_alone(tmp_path: Path) -> None:
     text = "tag,user\n#ai,ann\n#ml,bob\n#ai,bob\n"
     assert links(read_graph(write(tmp_path / "g.csv", text))) == {
@@ -121,6 +126,18 @@ def test_numbers_of_edges_are_no_nodes(tmp_path: Path, text: str) -> None:
 )
 def test_a_first_column_of_numbers(tmp_path: Path, text: str, names: list[str]) -> None:
     assert read_graph(write(tmp_path / "g.csv", text)).names == names
+
+
+@pytest.mark.parametrize(
+    ("header", "asked"), [("id,a,b\n", "--source a --target b"), ("", "--source 2 --target 3")]
+)
+def test_nodes_that_may_number_the_edges_are_noted(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, header: str, asked: str
+) -> None:
+    rows = [f"{i},{100 + i % 7},{100 + i % 5}\n" for i in range(30)]
+    with caplog.at_level("INFO", "psgnn"):
+        read_graph(write(tmp_path / "g.csv", header + "".join(rows)))
+    assert f"if it numbers the edges, pass {asked}" in caplog.text
 
 
 def test_numbers_of_edges_without_a_header(tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 import psgnn
@@ -40,7 +41,7 @@ def test_a_slip_is_named(run: Command, arguments: tuple[str, ...], message: str)
     assert len(err.splitlines()) == 1
 
 
-@pytest.mark.parametrize("threads", ["0", "-3"])
+@pytest.mark.parametrize("threads", ["0", "-3", "two", ""])
 def test_no_threads_for_numba_is_one_line(
     run: Command, monkeypatch: pytest.MonkeyPatch, threads: str
 ) -> None:
@@ -48,6 +49,28 @@ def test_no_threads_for_numba_is_one_line(
     code, _, err = run("anchors", "communities")
     assert code == 2
     assert err.startswith(f"psgnn: error: NUMBA_NUM_THREADS={threads} is no number of threads")
+
+
+@pytest.mark.parametrize("top", [0, -1, 2.5, "many"])
+def test_the_number_of_answers_is_one_or_more(top: Any) -> None:
+    scorer = psgnn.pretrained().on(psgnn.load_dataset("grid", rows=5, cols=5))
+    for ask in (lambda: scorer.predict(top=top), lambda: scorer.similar(0, top)):
+        with pytest.raises(InputError, match=f"top={top!r} is not an integer of 1 or more"):
+            ask()
+
+
+@pytest.mark.parametrize("anchors", [np.array(1), np.zeros((2, 2), int), 3, [[0, 1]], [0.5]])
+def test_anchors_of_another_shape_are_refused(anchors: Any) -> None:
+    (grid,) = psgnn.load_dataset("grid", rows=5, cols=5)
+    with pytest.raises(
+        InputError, match=r"nodes go in a list of names or ids|is no name and no id of a node"
+    ):
+        psgnn.pretrained().on(grid, anchors=anchors)
+
+
+def test_names_without_an_order_are_refused() -> None:
+    with pytest.raises(InputError, match="node_names is a set; give a list with a name for every node"):
+        psgnn.Graph.from_edges(np.array([[0, 1], [1, 2]]), names={"a", "b", "c"})
 
 
 def test_a_function_is_no_name_of_a_rule() -> None:
@@ -68,6 +91,7 @@ def test_a_function_is_no_name_of_a_rule() -> None:
         ("similar", "communities", "0"),
         ("explain", "communities", "0", "1"),
         ("evaluate", "communities", "--links", "links.csv"),
+        ("report", "run", "--out", "r.html"),
     ],
 )
 def test_every_command_that_reads_a_graph_takes_a_memory_cap(

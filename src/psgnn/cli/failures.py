@@ -41,8 +41,9 @@ def run_app(app: Callable[..., Any], name: str = "psgnn") -> NoReturn:
     for stream in ("stdout", "stderr"):
         if getattr(sys, stream) is None:  # closed by whoever started this
             setattr(sys, stream, open(os.devnull, "w"))  # noqa: SIM115, PTH123
-    threads = os.environ.get("NUMBA_NUM_THREADS", "")
-    if threads.removeprefix("-").isdecimal() and int(threads) < 1:  # numba would refuse to be imported
+    threads = os.environ.get("NUMBA_NUM_THREADS")
+    # numba would warn with a traceback, or refuse to be imported
+    if threads is not None and not (threads.isascii() and threads.isdecimal() and int(threads[:9]) > 0):
         fail(f"NUMBA_NUM_THREADS={threads} is no number of threads; set it to 1 or more, or unset it")
     try:
         need_address_space(torch=sys.argv[1:2] in (["train"], ["compare"], ["report"]))

@@ -19,6 +19,7 @@ from psgnn.cli.arguments import (
     Seed,
     Spreadsheet,
     Strict,
+    check_source,
     load_run,
 )
 from psgnn.cli.reading import NOTHING, Given, reads_graph, titled
@@ -99,6 +100,8 @@ def predict_command(
     from psgnn.console import flush_notes, print_json
     from psgnn.paths import check_file, check_output
 
+    for each in run:
+        check_source(each, runs=True)
     nodes = list(of or [])
     everyone = nodes == ["all"] and of_file is None
     of_nodes = bool(nodes) or of_file is not None

@@ -14,6 +14,15 @@ import typer
 from psgnn.errors import InputError
 from psgnn.paths import without_secrets
 
+Memory = Annotated[
+    str | None,
+    typer.Option(
+        "--memory",
+        metavar="SIZE",
+        help="Cap, such as 4G; columns that do not fit are kept in files in $TMPDIR.",
+    ),
+]
+
 
 @dataclass(frozen=True)
 class Given:
@@ -179,14 +188,7 @@ def _shared(
     root: Annotated[
         Path | None, typer.Option("--data", help="Folder with dataset files [$PSGNN_DATA].")
     ] = None,
-    memory: Annotated[
-        str | None,
-        typer.Option(
-            "--memory",
-            metavar="SIZE",
-            help="Cap, such as 4G; columns that do not fit are kept in files in $TMPDIR.",
-        ),
-    ] = None,
+    memory: Memory = None,
     verbose: Annotated[bool, typer.Option("--verbose", "-v", help="More notes.")] = False,
 ) -> None:
     """The options, in the order in which help lists them."""

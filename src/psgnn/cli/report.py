@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from psgnn.cli.arguments import Force, Json, Quiet, Verbose, check_run
+from psgnn.cli.reading import Memory
 from psgnn.console import say
 from psgnn.errors import InputError
 
@@ -32,6 +33,7 @@ def report_command(
     force: Force = False,
     as_json: Json = False,
     quiet: Quiet = False,
+    memory: Memory = None,
     verbose: Verbose = False,
 ) -> None:
     """Make one HTML page that shows runs: graph, anchors, training, predictions. It opens offline.
@@ -39,8 +41,10 @@ def report_command(
     Example: psgnn report my-run -o report.html
     """
     from psgnn.console import Heartbeat, print_json, set_verbosity
+    from psgnn.memory import limit_memory
     from psgnn.paths import check_output
 
+    limit_memory(memory)
     set_verbosity(quiet=quiet or as_json, verbose=verbose)
     if out is None and not as_json:
         raise InputError("say where the page goes, such as --out report.html")

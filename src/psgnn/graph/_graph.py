@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import warnings
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence, Sized
+from collections.abc import Iterable, Mapping, Sequence, Set, Sized
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from numbers import Integral
@@ -429,7 +429,8 @@ def as_graph(source: Any, what: str = "the graph") -> Graph:
     if isinstance(source, Graph):
         return source
     if getattr(source, "edge_index", None) is None:
-        raise InputError(f"{what} is a {type(source).__name__}; psgnn.read_graph makes a Graph of it")
+        kind = f"{type(source).__module__.partition('.')[0]}.{type(source).__name__}"
+        raise InputError(f"{what} is a {kind}; psgnn.read_graph makes a Graph of it")
     return Graph.from_pyg(source)
 
 
@@ -469,7 +470,7 @@ def node_classes(graph: Graph) -> IntArray | None:
 
 def list_names(names: Any, num_nodes: int) -> list[str]:
     """Names that were given for nodes, in a list, checked."""
-    if isinstance(names, (str, Mapping)) or not isinstance(names, Iterable):
+    if isinstance(names, (str, Mapping, Set)) or not isinstance(names, Iterable):
         raise InputError(f"node_names is a {type(names).__name__}; give a list with a name for every node")
     listed = [str(name) for name in names]
     check_names(listed, num_nodes)

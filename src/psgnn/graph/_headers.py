@@ -117,6 +117,15 @@ def _has_index(header: Sequence[str], below: Sequence[Sequence[str]]) -> bool:
     return names and (_plain(header[0]) == "id" or (counted and len(numbers) > 2))
 
 
+def may_count(header: Sequence[str], below: Sequence[Sequence[str]]) -> bool:
+    """Whether the first column may number the records, although it is read as nodes."""
+    if len(below) < ENOUGH_COUNTED or (header and _plain(header[0]) != "id"):
+        return False
+    if any(len(record) < 3 or not all(map(_is_count, record[:3])) for record in below):
+        return False
+    return all(int(after[0]) == int(before[0]) + 1 for before, after in pairwise(below))
+
+
 def _counts_edges(records: Sequence[Sequence[str]]) -> bool:
     """Whether records without a header are ``number source target weight``, with the edges numbered from 0 or 1."""
     if len(records) < ENOUGH_COUNTED or any(len(record) < 4 for record in records):
@@ -229,6 +238,7 @@ log = logging.getLogger("psgnn")
 FIRST_RECORD = {
     signs: re.compile(rb"^[ \t]*[^\n \t%s]" % signs.encode(), re.MULTILINE) for signs in ("#%", "%")
 }
+LONE_SIGN = re.compile(rb"^#(?=[ \t]|$)", re.MULTILINE)
 HASHTAG = re.compile(r"#[^\W\d]")
 HASHTAG_LINE = re.compile(rb"\n(#[^\W\d][^\n]*)")
 MOST_SEARCHED = 1000  # lines, for one that may be a record

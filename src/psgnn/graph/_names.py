@@ -14,6 +14,7 @@ from psgnn.graph._bytes import decoded
 from psgnn.graph._graph import IntArray
 from psgnn.graph._options import ReadOptions
 from psgnn.graph._read import codes_of, logger, nearest_name, note_skipped, unknown_node
+from psgnn.graph._table import shortened
 from psgnn.graph._tables import read_table
 from psgnn.paths import PathLike
 
@@ -22,6 +23,8 @@ HEADERS = ("node", "nodes", "name", "names", "id", "anchor", "anchors")
 
 def node_ids(nodes: Iterable[str | int], names: Sequence[str]) -> IntArray:
     """The ids of nodes that are given by name or by id, int64 ``[n]``."""
+    if not isinstance(nodes, Iterable) or getattr(nodes, "ndim", 1) != 1:
+        raise InputError(f"nodes go in a list of names or ids, found {shortened(str(nodes))}")
     place: dict[str, int] = {}
     found = []
     for node in nodes:
@@ -30,6 +33,8 @@ def node_ids(nodes: Iterable[str | int], names: Sequence[str]) -> IntArray:
                 raise InputError(f"there is no node {node}; the graph has the nodes 0..{len(names) - 1}")
             found.append(int(node))
             continue
+        if not isinstance(node, str):
+            raise InputError(f"{shortened(str(node))} is no name and no id of a node")
         place = place or {name: v for v, name in enumerate(names)}
         if node not in place:
             raise InputError(unknown_node(node, names))

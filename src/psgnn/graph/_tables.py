@@ -26,6 +26,7 @@ import polars as pl
 from psgnn.errors import InputError
 from psgnn.graph._bytes import base_name, decoded, tidied
 from psgnn.graph._headers import (
+    LONE_SIGN,
     Guess,
     all_numbers,
     chosen_column,
@@ -35,6 +36,7 @@ from psgnn.graph._headers import (
     first_record,
     guess_header,
     ignored_columns,
+    may_count,
     named_pair,
     note_skipped,
     weight_column,
@@ -158,6 +160,8 @@ def _records(path: Path) -> Records:
     separator = sniff(sample_lines(text))
     text = tidied(text, separator)
     signs = comment_signs(first_lines(text) + first_lines(text, first_record(text)), separator)
+    if signs == "%" and separator == " ":  # no name is a '#' alone: such lines are comments
+        text = LONE_SIGN.sub(b"%", text)
     return Records(path, text, separator, first_record(text, signs), signs)
 
 
@@ -193,6 +197,12 @@ def _columns_of(
             "%s: the first column (%s) was taken for an index; columns 2 (%s) and 3 (%s) are read%s",
             records.path, *(name or "without a name" for name in named[:3]),
             ", --source and --target choose others" if edges else "",
+        )  # fmt: skip
+    elif edges and not asked and pair == (0, 1) and may_count(header, sample):
+        asked_names = header[1:3] if header else ("2", "3")
+        log.info(
+            "%s: the first column was taken for nodes; if it numbers the edges, pass --source %s --target %s",
+            records.path, *asked_names,
         )  # fmt: skip
     fields = header or [""] * max(map(len, sample), default=0)
     more = asked_columns(records.path, fields, how, pair)

@@ -31,7 +31,9 @@ REPLACE = "choose another --out or pass --force to replace it"
 
 
 def check_folder(folder: Path) -> None:
-    """Refuse a path that is, or lies below, something else than a folder."""
+    """Refuse a path that is, or lies below, something else than a folder, or a link that leads nowhere."""
+    if folder.is_symlink() and not folder.exists():
+        raise InputError(f"{folder} is a symbolic link that leads nowhere; remove it or choose another --out")
     for part in (folder, *folder.parents):
         if part.exists() and not part.is_dir():
             raise InputError(f"{part} is a file, and a run needs a folder; choose another --out")
