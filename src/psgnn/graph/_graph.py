@@ -429,8 +429,7 @@ def as_graph(source: Any, what: str = "the graph") -> Graph:
     if isinstance(source, Graph):
         return source
     if getattr(source, "edge_index", None) is None:
-        kind = f"{type(source).__module__.partition('.')[0]}.{type(source).__name__}"
-        raise InputError(f"{what} is a {kind}; psgnn.read_graph makes a Graph of it")
+        raise InputError(f"{what} is a {type(source).__name__}; psgnn.read_graph makes a Graph of it")
     return Graph.from_pyg(source)
 
 
