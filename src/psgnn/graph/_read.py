@@ -271,8 +271,8 @@ def unknown_node(name: str, node_names: Sequence[str], graph: str = "the graph")
 
 
 def _on_a_side(name: str, node_names: Sequence[str]) -> list[str]:
-    """The first node that is called so on its side."""
-    return list(islice((each for each in node_names if each.endswith(f":{name}")), 1))
+    """The nodes that are called so on their sides."""
+    return list(islice((each for each in node_names if each.endswith(f":{name}")), 2))
 
 
 def note_skipped(path: PathLike, table: Table, node_names: Sequence[str]) -> None:

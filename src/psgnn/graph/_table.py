@@ -113,7 +113,10 @@ def asked_columns(
 def no_column(origin: object, name: str, columns: Sequence[str]) -> InputError:
     """The error for a column that is not there, with the nearest that is."""
     near = get_close_matches(name, columns, n=1)
-    known = f"did you mean {near[0]!r}?" if near else f"it has {shortened(', '.join(columns[:12]))}"
+    if name.isdecimal():  # where there is no header, the first record would look like one
+        known = f"columns are numbered from 1 to {len(columns)}"
+    else:
+        known = f"did you mean {near[0]!r}?" if near else f"it has {shortened(', '.join(columns[:12]))}"
     return InputError(f"{origin} has no column {shortened(name)}; {known}")
 
 
