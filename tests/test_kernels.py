@@ -180,7 +180,9 @@ def walks() -> Results:
 @case("_propagation.degree_rows", "_propagation.sum_rows")
 def around() -> Results:
     degrees, sums = np.zeros((4, NODES)), np.zeros(NODES)
-    propagation.degree_rows(*graph(), np.log1p(np.arange(NODES, dtype=np.float64)), degrees, 0, NODES)
+    propagation.degree_rows(
+        *graph(), np.diff(graph()[0]), np.log1p(np.arange(NODES, dtype=np.float64)), degrees, 0, NODES
+    )
     propagation.sum_rows(*graph(), floats(NODES, dtype=np.float64), sums, 0, NODES)
     return [degrees, sums]
 
@@ -227,7 +229,13 @@ def fused() -> Results:
     return found
 
 
-@case("_pairs.triangles", "_pairs.shared_neighbours", "_pairs.pushed_pagerank", "_pairs.look_up")
+@case(
+    "_pairs.triangles",
+    "_pairs.add_triangles",
+    "_pairs.shared_neighbours",
+    "_pairs.pushed_pagerank",
+    "_pairs.look_up",
+)
 def pair_scores() -> Results:
     (us, vs), shared, rank = some_pairs(), np.empty(40), np.empty(40)
     pairs.shared_neighbours(*graph(), us, vs, floats(NODES, dtype=np.float64), shared)
@@ -237,12 +245,15 @@ def pair_scores() -> Results:
     return [pairs.triangles(*graph()), shared, rank, looked]
 
 
-@case("_pairs._pair_hops", "_pairs._local_walks")
+@case("_pairs._pair_hops", "_pairs._local_walks", "_pairs.rows_of_walks")
 def near_pairs() -> Results:
     (us, vs), hops, walked = some_pairs(), np.empty(40), np.empty((40, 6))
     pairs.pair_hops(*graph(), us, vs, bfs.NO_CUTOFF, hops)
     pairs.local_walks(*graph(), us, vs, 20, walked)
-    return [hops, walked]
+    indptr, indices = graph()
+    wanted = np.zeros(NODES, np.bool_)
+    pairs.rows_of_walks(indptr[:-1], indptr[1:], indices, us, vs, 20, wanted)
+    return [hops, walked, wanted]
 
 
 @case("_profiles.hop_profiles", "_profiles.channel_profiles")
@@ -300,7 +311,7 @@ def judged() -> Results:
     return [flow, load, anchors.mix_neighbours(*graph(), np.arange(NODES) % 3), cells, gains]
 
 
-@case("_scoring.walk_partners")
+@case("_scoring.walk_partners_within")
 def partners() -> Results:
     few, all_of_them = np.full((NODES, 6), -1, np.int32), np.full((NODES - 9, 6), -1, np.int32)
     scoring.walk_partners(*graph(), 0, 10, few)

@@ -13,8 +13,11 @@ Ids = npt.NDArray[np.int64]
 Neighbours = npt.NDArray[np.int32]
 Scores = npt.NDArray[np.float64]
 Table = npt.NDArray[np.float32]
+Mask = npt.NDArray[np.bool_]
 
 NO_LIMIT = 2**62
+ROW_MISSING = -(2.0**62)  # in place of the hops of a pair whose search came to a row that is not there
+NOTHING = np.zeros(0, np.bool_)
 
 
 class _Scratch(threading.local):
@@ -49,10 +52,30 @@ def pair_hops(
     A pair looks at no more than `looks` edges. Where that is too few to find a path, the result is ``-2 - h``: there
     is none of h hops or fewer.
     """
-    first = _scratch.fit(indptr.size - 1, 2 * us.size)
-    if _scratch.queue.shape[1] != indptr.size - 1:
-        _scratch.queue = np.empty((2, indptr.size - 1), np.int32)
-    _pair_hops(indptr, indices, us, vs, cutoff, looks, first, _scratch.marks, _scratch.queue, out)
+    pair_hops_within(indptr[:-1], indptr[1:], indices, us, vs, cutoff, out, NOTHING, looks)
+
+
+def pair_hops_within(
+    starts: Ids,
+    ends: Ids,
+    indices: Neighbours,
+    us: Ids,
+    vs: Ids,
+    cutoff: int,
+    out: Scores,
+    wanted: Mask,
+    looks: int = NO_LIMIT,
+) -> None:
+    """`pair_hops` in a part of a graph: node v has the neighbours ``indices[starts[v]:ends[v]]``.
+
+    A row that ends beyond `indices` is missing, and its length is the degree of the node. A search that comes to such
+    rows marks them in ``wanted [N]`` and gives `ROW_MISSING`.
+    """
+    first = _scratch.fit(starts.size, 2 * us.size)
+    if _scratch.queue.shape[1] != starts.size:
+        _scratch.queue = np.empty((2, starts.size), np.int32)
+    marks, queue = _scratch.marks, _scratch.queue
+    _pair_hops(starts, ends, indices, us, vs, cutoff, looks, first, marks, queue, wanted, out)
 
 
 def local_walks(indptr: Ids, indices: Neighbours, us: Ids, vs: Ids, most: int, out: Scores) -> None:
@@ -64,13 +87,21 @@ def local_walks(indptr: Ids, indices: Neighbours, us: Ids, vs: Ids, most: int, o
     ends have `most` neighbours or more. A pair looks at no more than ``8 most`` edges, and once at the neighbours
     of a hub that many pairs in a row share; looking up one of d neighbours counts as ``log2 d``.
     """
-    first = _scratch.fit(indptr.size - 1, us.size)
-    _local_walks(indptr, indices, us, vs, most, first, _scratch.marks, out)
+    local_walks_within(indptr[:-1], indptr[1:], indices, us, vs, most, out)
+
+
+def local_walks_within(
+    starts: Ids, ends: Ids, indices: Neighbours, us: Ids, vs: Ids, most: int, out: Scores
+) -> None:
+    """`local_walks` in a part of a graph, as for `pair_hops_within`, which has the rows that `rows_of_walks` names."""
+    first = _scratch.fit(starts.size, us.size)
+    _local_walks(starts, ends, indices, us, vs, most, first, _scratch.marks, out)
 
 
 @njit(cache=True, nogil=True)
 def _pair_hops(
-    indptr: Ids,
+    starts: Ids,
+    ends: Ids,
     indices: Neighbours,
     us: Ids,
     vs: Ids,
@@ -79,6 +110,7 @@ def _pair_hops(
     first: int,
     seen: Ids,
     queue: Neighbours,
+    wanted: Mask,
     out: Scores,
 ) -> None:
     """The side with fewer edges to look at grows by a whole level at a time.
@@ -98,7 +130,7 @@ def _pair_hops(
             seen[end] = first + 2 * i + side
             queue[side, 0] = end
             head[side], tail[side], depth[side] = 0, 1, 0
-            work[side] = indptr[end + 1] - indptr[end]
+            work[side] = ends[end] - starts[end]
         met = False
         left = looks
         while not met and head[0] < tail[0] and head[1] < tail[1] and depth[0] + depth[1] < cutoff:
@@ -108,10 +140,18 @@ def _pair_hops(
             work[side] = 0
             while head[side] < last and left > 0 and not met:
                 v = queue[side, head[side]]
+                if ends[v] > indices.size:
+                    out[i] = ROW_MISSING
+                    while head[side] < last and left > 0:  # all of this level that there are looks for
+                        v = queue[side, head[side]]
+                        head[side] += 1
+                        left -= ends[v] - starts[v]
+                        wanted[v] |= ends[v] > indices.size
+                    break
                 head[side] += 1
-                stop = indptr[v] + min(indptr[v + 1] - indptr[v], left)
-                left -= stop - indptr[v]
-                for j in range(indptr[v], stop):
+                stop = starts[v] + min(ends[v] - starts[v], left)
+                left -= stop - starts[v]
+                for j in range(starts[v], stop):
                     w = indices[j]
                     if seen[w] == other:
                         met = True
@@ -121,7 +161,9 @@ def _pair_hops(
                         seen[w] = mine
                         queue[side, tail[side]] = w
                         tail[side] += 1
-                        work[side] += indptr[w + 1] - indptr[w]
+                        work[side] += ends[w] - starts[w]
+            if out[i] == ROW_MISSING:
+                break
             if left <= 0 and not met:
                 out[i] = -2 - depth[0] - depth[1]
                 break
@@ -143,10 +185,10 @@ def _lower_bound(indices: Neighbours, start: int, stop: int, node: int) -> int:
 
 
 @njit(cache=True, nogil=True)
-def _has(indptr: Ids, indices: Neighbours, v: int, node: int) -> bool:
+def _has(starts: Ids, ends: Ids, indices: Neighbours, v: int, node: int) -> bool:
     """Whether a node is in the row of another."""
-    place = _lower_bound(indices, indptr[v], indptr[v + 1], node)
-    return bool(place < indptr[v + 1] and indices[place] == node)
+    place = _lower_bound(indices, starts[v], ends[v], node)
+    return bool(place < ends[v] and indices[place] == node)
 
 
 @njit(cache=True, nogil=True)
@@ -237,26 +279,43 @@ def pushed_pagerank(
 
 
 @njit(cache=True, nogil=True)
-def _two_steps(indptr: Ids, indices: Neighbours, v: int, most: int, enough: int) -> int:
+def _two_steps(starts: Ids, ends: Ids, indices: Neighbours, v: int, most: int, enough: int) -> int:
     """How many ways of two steps lead from a node, or some number above `enough`; from a sample of many neighbours."""
-    ways, skip = 0, 1 + (indptr[v + 1] - indptr[v]) // most
-    for j in range(indptr[v], indptr[v + 1], skip):
-        ways += skip * (indptr[indices[j] + 1] - indptr[indices[j]])
+    ways, skip = 0, 1 + (ends[v] - starts[v]) // most
+    for j in range(starts[v], ends[v], skip):
+        ways += skip * (ends[indices[j]] - starts[indices[j]])
         if ways > enough:
             break
     return ways
 
 
 @njit(cache=True, nogil=True)
-def _ends(indptr: Ids, indices: Neighbours, u: int, v: int, most: int) -> tuple[int, int, int]:
+def _ends(starts: Ids, ends: Ids, indices: Neighbours, u: int, v: int, most: int) -> tuple[int, int, int]:
     """The two nodes, first the one with fewer ways of two steps, and how many it has."""
-    if (indptr[u + 1] - indptr[u], u) > (indptr[v + 1] - indptr[v], v):
+    if (ends[u] - starts[u], u) > (ends[v] - starts[v], v):
         u, v = v, u
-    ways = _two_steps(indptr, indices, u, most, NO_LIMIT)
-    other = _two_steps(indptr, indices, v, most, ways)  # a hub is not counted to its end
+    ways = _two_steps(starts, ends, indices, u, most, NO_LIMIT)
+    other = _two_steps(starts, ends, indices, v, most, ways)  # a hub is not counted to its end
     if other < ways or (other == ways and v < u):
         return v, u, other
     return u, v, ways
+
+
+@njit(cache=True, nogil=True)
+def _stride(ways: int, most: int) -> int:
+    """Every n-th neighbour of the cheaper end stands for the others."""
+    return 1 + ways // most
+
+
+@njit(cache=True, nogil=True)
+def rows_of_walks(
+    starts: Ids, ends: Ids, indices: Neighbours, us: Ids, vs: Ids, most: int, wanted: Mask
+) -> None:
+    """Mark in ``wanted [N]`` the missing rows that `local_walks_within` reads; those of `us` and `vs` are there."""
+    for i in range(us.size):
+        u, _, ways = _ends(starts, ends, indices, us[i], vs[i], most)
+        for j in range(starts[u], ends[u], _stride(ways, most)):
+            wanted[indices[j]] |= ends[indices[j]] > indices.size
 
 
 @njit(cache=True, nogil=True)
@@ -282,7 +341,15 @@ def _steps(size: int) -> int:
 
 @njit(cache=True, nogil=True)
 def _local_walks(
-    indptr: Ids, indices: Neighbours, us: Ids, vs: Ids, most: int, first: int, near: Ids, out: Scores
+    starts: Ids,
+    ends: Ids,
+    indices: Neighbours,
+    us: Ids,
+    vs: Ids,
+    most: int,
+    first: int,
+    near: Ids,
+    out: Scores,
 ) -> None:
     """What is near the dearer end of pair i is marked by ``first + i``, unless it is marked already.
 
@@ -292,49 +359,49 @@ def _local_walks(
     marked, mark = -1, first
     for i in range(us.size):
         out[i] = 0.0
-        u, v, ways = _ends(indptr, indices, us[i], vs[i], most)
-        degree_u, degree_v = indptr[u + 1] - indptr[u], indptr[v + 1] - indptr[v]
+        u, v, ways = _ends(starts, ends, indices, us[i], vs[i], most)
+        degree_u, degree_v = ends[u] - starts[u], ends[v] - starts[v]
         if v != marked and (degree_v <= most or _is_shared(us, vs, i, v, degree_v // most)):
             marked, mark = v, first + i
-            for j in range(indptr[v], indptr[v + 1]):
+            for j in range(starts[v], ends[v]):
                 near[indices[j]] = mark
 
         few, many = (u, v) if degree_u <= degree_v else (v, u)
-        if _has(indptr, indices, few, many):
+        if _has(starts, ends, indices, few, many):
             out[i, 0] = 1.0
         skip = 1 + min(degree_u, degree_v) // most
-        for j in range(indptr[few], indptr[few + 1], skip):
+        for j in range(starts[few], ends[few], skip):
             w = indices[j]
-            if (near[w] == mark) if many == marked else _has(indptr, indices, many, w):
-                degree = indptr[w + 1] - indptr[w]
+            if (near[w] == mark) if many == marked else _has(starts, ends, indices, many, w):
+                degree = ends[w] - starts[w]
                 out[i, 1] += skip
                 out[i, 2] += skip / np.log(max(degree, 2))  # a leaf is common to its neighbour and itself
                 out[i, 3] += skip / degree
 
-        stride = 1 + ways // most
+        stride = _stride(ways, most)
         looks = 0  # the neighbours that are drawn may be the hubs among them
-        for j in range(indptr[u], indptr[u + 1], stride):
-            degree = indptr[indices[j] + 1] - indptr[indices[j]]
+        for j in range(starts[u], ends[u], stride):
+            degree = ends[indices[j]] - starts[indices[j]]
             looks += min(degree, degree_v * _steps(degree))
         part = 1 if looks <= 2 * most else 1 + looks // most
-        for place, j in enumerate(range(indptr[u], indptr[u + 1], stride)):
+        for place, j in enumerate(range(starts[u], ends[u], stride)):
             w = indices[j]
             if w == v:
                 continue
-            degree = indptr[w + 1] - indptr[w]
+            degree = ends[w] - starts[w]
             walks, weighted = 0.0, 0.0
             if degree <= degree_v * _steps(degree):
-                for k in range(indptr[w] + place % part, indptr[w + 1], part):
+                for k in range(starts[w] + place % part, ends[w], part):
                     z = indices[k]
-                    if z != u and ((near[z] == mark) if v == marked else _has(indptr, indices, v, z)):
+                    if z != u and ((near[z] == mark) if v == marked else _has(starts, ends, indices, v, z)):
                         walks += 1.0
-                        weighted += 1.0 / (indptr[z + 1] - indptr[z])
+                        weighted += 1.0 / (ends[z] - starts[z])
             else:
-                for k in range(indptr[v] + place % part, indptr[v + 1], part):
+                for k in range(starts[v] + place % part, ends[v], part):
                     z = indices[k]
-                    if z != u and _has(indptr, indices, w, z):
+                    if z != u and _has(starts, ends, indices, w, z):
                         walks += 1.0
-                        weighted += 1.0 / (indptr[z + 1] - indptr[z])
+                        weighted += 1.0 / (ends[z] - starts[z])
             out[i, 4] += stride * part * walks
             out[i, 5] += stride * part * weighted / degree
 
@@ -372,9 +439,19 @@ def triangles(indptr: Ids, indices: Neighbours) -> Scores:
                 size += 1
     starts[num_nodes] = size
     count = np.zeros(num_nodes)
-    near = np.zeros(num_nodes // 64 + 1, np.uint64)  # a bit a node, so that it stays in the processor's cache
+    add_triangles(starts, onward[:size], 0, num_nodes, count)
+    return count
+
+
+@njit(cache=True, nogil=True)
+def add_triangles(starts: Ids, onward: Neighbours, first: int, last: int, count: Scores) -> None:
+    """Count the triangles that begin at the nodes ``first:last`` at all three nodes, ``count [N]``.
+
+    ``onward[starts[v]:starts[v + 1]]`` are the neighbours of v that come after it in some order of all nodes.
+    """
+    near = np.zeros(count.size // 64 + 1, np.uint64)  # a bit a node, to stay in the processor's cache
     one, low = np.uint64(1), np.uint64(63)
-    for u in range(num_nodes):
+    for u in range(first, last):
         for j in range(starts[u], starts[u + 1]):
             w = np.uint64(onward[j])
             near[w >> np.uint64(6)] |= one << (w & low)
@@ -388,4 +465,3 @@ def triangles(indptr: Ids, indices: Neighbours) -> Scores:
                     count[w] += 1
         for j in range(starts[u], starts[u + 1]):
             near[np.uint64(onward[j]) >> np.uint64(6)] = 0
-    return count

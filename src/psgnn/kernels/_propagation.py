@@ -117,19 +117,20 @@ def smooth_rows(
 def degree_rows(
     indptr: npt.NDArray[np.int64],
     indices: npt.NDArray[np.int32],
+    degrees: npt.NDArray[np.int64],
     logs: Doubles,
     out: Doubles,
     first: int,
     last: int,
 ) -> None:
-    """Degrees of the neighbours of the nodes ``first:last``, ``out [4, N]``, where ``logs[d]`` is ``log1p(d)``.
+    """The ``degrees [N]`` of the neighbours of the nodes ``first:last``, ``out [4, N]``; ``logs[d]`` is ``log1p(d)``.
 
     Rows: the sum of their logs, the sum of degrees, the number of leaves, the largest degree.
     """
     for v in range(first, last):
         total, walks, leaves, largest = 0.0, 0, 0, 0
         for i in range(indptr[v], indptr[v + 1]):
-            degree = indptr[indices[i] + 1] - indptr[indices[i]]
+            degree = degrees[indices[i]]
             total += logs[degree]
             walks += degree
             leaves += degree == 1

@@ -8,9 +8,9 @@ import numpy.typing as npt
 from psgnn.kernels._compile import njit
 
 Partners = npt.NDArray[np.int32]  # [N, c], -1 where there are fewer
+NOTHING = np.zeros(0, np.bool_)
 
 
-@njit(cache=True, nogil=True)
 def walk_partners(
     indptr: npt.NDArray[np.int64], indices: npt.NDArray[np.int32], first: int, most: int, out: Partners
 ) -> None:
@@ -19,7 +19,24 @@ def walk_partners(
     Walks count one over the degrees along them. Where walks of a length would take more than `most` steps, every n-th
     is taken.
     """
-    num_nodes = indptr.size - 1
+    walk_partners_within(indptr[:-1], indptr[1:], indices, first, most, NOTHING, out)
+
+
+@njit(cache=True, nogil=True)
+def walk_partners_within(
+    starts: npt.NDArray[np.int64],
+    ends: npt.NDArray[np.int64],
+    indices: npt.NDArray[np.int32],
+    first: int,
+    most: int,
+    wanted: npt.NDArray[np.bool_],
+    out: Partners,
+) -> None:
+    """`walk_partners` in a part of a graph: node v has the neighbours ``indices[starts[v]:ends[v]]``.
+
+    A row that ends beyond `indices` is missing. It is marked in ``wanted [N]``, and the walks go on without it.
+    """
+    num_nodes = starts.size
     count = out.shape[1] // 2
     two, three = np.zeros(num_nodes), np.zeros(num_nodes)
     touched, further = np.empty(num_nodes, np.int32), np.empty(num_nodes, np.int32)
@@ -29,21 +46,24 @@ def walk_partners(
         u = first + i
         linked[u] = u
         cost = 0
-        for j in range(indptr[u], indptr[u + 1]):
+        for j in range(starts[u], ends[u]):
             w = indices[j]
             linked[w] = u
-            cost += indptr[w + 1] - indptr[w]
+            cost += ends[w] - starts[w]
         stride = 1 + cost // most
         reached, cost = 0, 0
-        for j in range(indptr[u], indptr[u + 1]):
+        for j in range(starts[u], ends[u]):
             w = indices[j]
-            share = 1.0 / (indptr[w + 1] - indptr[w])
-            for k in range(indptr[w] + j % stride, indptr[w + 1], stride):
+            if ends[w] > indices.size:
+                wanted[w] = True
+                continue
+            share = 1.0 / (ends[w] - starts[w])
+            for k in range(starts[w] + j % stride, ends[w], stride):
                 z = indices[k]
                 if two[z] == 0.0:
                     touched[reached] = z
                     reached += 1
-                    cost += indptr[z + 1] - indptr[z]
+                    cost += ends[z] - starts[z]
                 two[z] += share
         stride = 1 + cost // most
         beyond = 0
@@ -51,8 +71,11 @@ def walk_partners(
             z = touched[j]
             if z == u:
                 continue
-            share = two[z] / (indptr[z + 1] - indptr[z])
-            for k in range(indptr[z] + j % stride, indptr[z + 1], stride):
+            if ends[z] > indices.size:
+                wanted[z] = True
+                continue
+            share = two[z] / (ends[z] - starts[z])
+            for k in range(starts[z] + j % stride, ends[z], stride):
                 x = indices[k]
                 if two[x] == 0.0 and linked[x] != u:
                     if three[x] == 0.0:

@@ -50,7 +50,7 @@ def _degrees_around(adjacency: Adjacency) -> Doubles:
     their largest degree, ``[4, N]``."""
     logs = np.log1p(np.arange(adjacency.degrees.max(initial=0) + 1, dtype=np.float64))
     out = np.zeros((4, adjacency.num_nodes))
-    in_parts(adjacency, 4, degree_rows, logs, out)
+    in_parts(adjacency, 4, degree_rows, adjacency.degrees, logs, out)
     return out
 
 
