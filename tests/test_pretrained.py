@@ -142,12 +142,12 @@ def test_transitivity_and_clustering_are_those_of_networkx(graph: nx.Graph) -> N
 
 
 def test_ratios_are_counted_in_bins() -> None:
-    from psgnn.positions._context import _ratios
+    from psgnn.positions._context import ratios_between
 
     rng = np.random.default_rng(0)
     links = np.stack([rng.normal(1, 1, 400), np.zeros(400)], axis=1).astype(np.float32)
     others = np.stack([rng.normal(-1, 1, 1200), np.zeros(1200)], axis=1).astype(np.float32)
-    found = _ratios(links, others)
+    found = ratios_between(links, others)
     assert found.table.shape == (2, BINS)
     for value in (-2.0, 0.1, 1.5):
         bin_of = np.searchsorted(found.bounds[0], value)

@@ -158,13 +158,18 @@ def walk_columns(
     roots[graphs, columns] = root[starts]
     spreads = {}
     for t in range(1, max(steps if restarts else 1, *diffusion, 1) + 1):
-        weights = [(1 - r) ** t * (r if t < steps else 1) * (t <= steps) for r in restarts]
-        in_parts(adjacency, table.shape[1], walk_rows, x, inward, np.array(weights, np.float32), sums, y)
+        in_parts(adjacency, table.shape[1], walk_rows, x, inward, step_weights(restarts, t, steps), sums, y)
         x, y = y, x
         if t in diffusion:
             spreads[t] = x[:, : table.shape[1]] * root[:, None]
             spreads[t] *= roots[0] if graph_of is None else roots[graph_of]
     return [*sums, *(spreads[t] for t in diffusion)]
+
+
+def step_weights(restarts: Sequence[float], t: int, steps: int) -> Floats:
+    """What step `t` of the walk counts in the PageRank of each restart; nothing after the last of `steps`."""
+    weights = [(1 - r) ** t * (r if t < steps else 1) * (t <= steps) for r in restarts]
+    return np.array(weights, np.float32)
 
 
 def arc_pagerank(

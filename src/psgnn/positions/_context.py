@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -73,8 +73,7 @@ def lessons_of(positions: Positions) -> Iterator[tuple[Positions, IntArray, Floa
     ratios, count = context_of(positions).ratios, number_hidden(positions)
     if ratios is None:
         return
-    lessons = max(-(-LESSON_LINKS // count), LEAST_OF_KINDS if positions.parts.kinds else 1)
-    for seed in range(1, 1 + min(lessons, MOST_LESSONS)):
+    for seed in range(1, 1 + lessons_for(count, bool(positions.parts.kinds))):
         seen, links, unlinked = hide_links(positions, seed)
         seen.view.context = seen, Context(graph_shapes(seen), ratios)
         labels = np.repeat(np.array([1, 0], np.float32), [links.shape[1], unlinked.shape[1]])
@@ -100,45 +99,114 @@ def graph_shapes(positions: Positions) -> Floats:
 def _shape(positions: Positions, union: GraphBatch, g: int) -> list[Any]:
     adjacency = union.graph(g)
     degrees = adjacency.degrees.astype(np.float64)
-    mean = max(float(degrees.mean()), 1e-3)
     closed = positions.view.alike(("triangles", g), lambda: triangles(adjacency.indptr, adjacency.indices))
-    wedges = degrees * (degrees - 1) / 2
     own = slice(union.ptr[g], union.ptr[g + 1])
-    hops = positions.hops[own, : positions.counts[g]].astype(np.float64)
-    reached = hops[hops > 0]
-    values = positions.values[g]
-    largest = 0.0
-    if positions.roles.size:
-        largest = float(positions.roles[own, 6].max())
+    hops = positions.hops[own, : positions.counts[g]]
+    logs = log_degrees(degrees)
+    a, b = logs[adjacency.rows], logs[adjacency.indices]
+    means = (float(a.mean()), float(b.mean())) if a.size else (0.0, 0.0)
+    largest = float(positions.roles[own, 6].max()) if positions.roles.size else 0.0
+    sums = shape_sums(degrees, closed, hops, a, b, float(degrees.mean()), means)
+    return shape_of(sums, positions.values[g], largest)
+
+
+class ShapeSums(NamedTuple):
+    """What the shape of a graph is made of, summed over its nodes or some of them; the last three are maxima."""
+
+    nodes: float
+    degrees: float
+    spread: float
+    leaves: float
+    clustering: float
+    closed: float
+    wedges: float
+    entries: float
+    variance: float
+    covariance: float
+    reached: float
+    hops: float
+    largest_degree: float
+    largest_hops: float
+
+    def __add__(self, other: Any) -> ShapeSums:
+        """Those of both."""
+        sums = [mine + theirs for mine, theirs in zip(self[:-2], other[:-2], strict=True)]
+        return ShapeSums(
+            *sums, *(max(mine, theirs) for mine, theirs in zip(self[-2:], other[-2:], strict=True))
+        )
+
+
+def log_degrees(degrees: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
+    """What assortativity compares at the two ends of a link."""
+    return np.asarray(np.log(np.maximum(degrees, 1)))
+
+
+def shape_sums(
+    degrees: npt.NDArray[np.float64],
+    closed: npt.NDArray[np.float64],
+    hops: npt.NDArray[np.int16],
+    here: npt.NDArray[np.float64],
+    there: npt.NDArray[np.float64],
+    mean_degree: float,
+    mean_logs: tuple[float, float],
+) -> ShapeSums:
+    """The sums of some nodes.
+
+    Args:
+        degrees: Their degrees.
+        closed: The triangles that they are in.
+        hops: To the anchors, ``[n, K]``.
+        here: The `log_degrees` of the node of each entry of their rows.
+        there: Those of the neighbour.
+        mean_degree: Of the whole graph.
+        mean_logs: Of the whole graph, of `here` and `there`.
+    """
+    wedges = degrees * (degrees - 1) / 2
+    reached = hops[hops > 0].astype(np.float64)
+    a, b = here - mean_logs[0], there - mean_logs[1]
+    return ShapeSums(
+        degrees.size, float(degrees.sum()), float(np.square(degrees - mean_degree).sum()),
+        float((degrees == 1).sum()), float((closed / np.maximum(wedges, 1)).sum()), float(closed.sum()),
+        float(wedges.sum()), a.size, float(np.square(a).sum()), float((a * b).sum()),
+        reached.size, float(reached.sum()), float(degrees.max(initial=0)), float(reached.max(initial=0)),
+    )  # fmt: skip
+
+
+def shape_of(sums: ShapeSums, values: Floats, largest: float) -> list[Any]:
+    """The `SHAPE` of a graph by its sums, its eigenvalues and the share of its largest component."""
+    mean = max(sums.degrees / sums.nodes, 1e-3)
+    variance = sums.variance / max(sums.entries, 1)
     return [
-        np.log(adjacency.num_nodes),
+        np.log(sums.nodes),
         np.log(mean),
-        np.log(max(float(degrees.max()), 1e-3) / mean),
-        np.log1p(float(degrees.std()) / mean),
-        float((degrees == 1).mean()),
-        float((closed / np.maximum(wedges, 1)).mean()),
-        float(closed.sum() / max(float(wedges.sum()), 1)),
-        _assortativity(adjacency),
+        np.log(max(sums.largest_degree, 1e-3) / mean),
+        np.log1p(float(np.sqrt(sums.spread / sums.nodes)) / mean),
+        sums.leaves / sums.nodes,
+        sums.clustering / sums.nodes,
+        sums.closed / max(sums.wedges, 1),
+        sums.covariance / sums.entries / variance if variance > 1e-9 else 0.0,
         largest,
-        np.log1p(float(reached.mean()) if reached.size else 0.0),
-        np.log1p(float(reached.max()) if reached.size else 0.0),
+        np.log1p(sums.hops / max(sums.reached, 1)),
+        np.log1p(sums.largest_hops),
         float(values[1]) if values.size > 1 else 0.0,
         float(values[:8].mean()) if values.size else 0.0,
     ]
 
 
-def _assortativity(adjacency: Adjacency) -> float:
-    """The correlation of the log degrees at the two ends of a link."""
-    logs = np.log(np.maximum(adjacency.degrees, 1))
-    a, b = logs[adjacency.rows], logs[adjacency.indices]
-    spread = float(a.var()) if a.size else 0.0
-    return float(((a - a.mean()) * (b - b.mean())).mean() / spread) if spread > 1e-9 else 0.0
-
-
 def number_hidden(positions: Positions) -> int:
     """How many links are hidden together: a tenth, at most `MOST_HIDDEN`; none if that is less than `LEAST_HIDDEN`."""
-    count = min(number_of_links(positions.view.union) // 10, MOST_HIDDEN)
+    return hidden_of(number_of_links(positions.view.union))
+
+
+def hidden_of(links: int) -> int:
+    """The same for a number of links."""
+    count = min(links // 10, MOST_HIDDEN)
     return count if count >= LEAST_HIDDEN else 0
+
+
+def lessons_for(count: int, kinds: bool) -> int:
+    """How many lessons there are where each hides `count` links."""
+    return min(max(-(-LESSON_LINKS // count), LEAST_OF_KINDS if kinds else 1), MOST_LESSONS)
 
 
 def count_ratios(positions: Positions) -> Ratios | None:
@@ -146,7 +214,7 @@ def count_ratios(positions: Positions) -> Ratios | None:
     if not number_hidden(positions):
         return None
     seen, links, unlinked = hide_links(positions, 0)
-    return _ratios(pair_statistics(seen, links), pair_statistics(seen, unlinked))
+    return ratios_between(pair_statistics(seen, links), pair_statistics(seen, unlinked))
 
 
 def hide_links(positions: Positions, seed: int) -> tuple[Positions, IntArray, IntArray]:
@@ -174,11 +242,18 @@ def _hidden(
         free = int(pairs.sizes.sum())
         drawn = distinct_integers(free, min(UNLINKED_A_LINK * links.shape[1], free), rng)
         return rest, links, pairs.unrank(np.sort(drawn)), shared
-    edges, hidden = union.adjacency.edges(), _some_links(union, count, rng)
+    edges = union.adjacency.edges()
     pool = NonEdges(union.ptr, edges)
-    total = int(pool.sizes.sum())
-    unlinked = pool.unrank(np.sort(distinct_integers(total, min(UNLINKED_A_LINK * count, total), rng)))
-    return _without(union, hidden), edges[:, hidden], unlinked, shared
+    ranks, others = lesson_ranks(edges.shape[1], int(pool.sizes.sum()), count, seed)
+    hidden = _mask(edges.shape[1], ranks)
+    return _without(union, hidden), edges[:, hidden], pool.unrank(others), shared
+
+
+def lesson_ranks(links: int, unlinked: int, count: int, seed: int) -> tuple[IntArray, IntArray]:
+    """Which of all links a lesson hides, and which of the pairs that are none it compares them with, sorted."""
+    rng = np.random.default_rng(seed)
+    hidden = distinct_integers(links, count, rng)
+    return hidden, np.sort(distinct_integers(unlinked, min(UNLINKED_A_LINK * count, unlinked), rng))
 
 
 def _later_links(known: KnownLinks, count: int, seed: int) -> tuple[GraphBatch, IntArray]:
@@ -200,10 +275,10 @@ def number_of_links(union: GraphBatch) -> int:
     return union.adjacency.num_edges if union.kinds is None else KnownLinks(union).pairs.shape[1]
 
 
-def _some_links(union: GraphBatch, count: int, rng: np.random.Generator) -> npt.NDArray[np.bool_]:
-    """A mask ``[E]`` of `count` random edges."""
-    hidden = np.zeros(union.adjacency.num_edges, np.bool_)
-    hidden[distinct_integers(hidden.size, count, rng)] = True
+def _mask(links: int, ranks: IntArray) -> npt.NDArray[np.bool_]:
+    """A mask ``[E]`` of the links of these ranks."""
+    hidden = np.zeros(links, np.bool_)
+    hidden[ranks] = True
     return hidden
 
 
@@ -220,13 +295,23 @@ def without_links(union: GraphBatch, count: int, seed: int) -> tuple[GraphBatch,
         if known.times is None:
             return _others(known, count, np.random.default_rng(seed))
         return _later_links(known, count, 0)
-    hidden = _some_links(union, count, np.random.default_rng(seed))
+    links = union.adjacency.num_edges
+    hidden = _mask(links, rehearsed_ranks(links, count, seed))
     return _without(union, hidden), union.adjacency.edges()[:, hidden]
+
+
+def rehearsed_ranks(links: int, count: int, seed: int) -> IntArray:
+    """Which `count` of all links are hidden."""
+    return distinct_integers(links, count, np.random.default_rng(seed))
 
 
 def number_rehearsed(union: GraphBatch) -> int:
     """How many links a rehearsal hides: a twentieth, `MOST_HIDDEN` at most, and none where there are few."""
-    known = number_of_links(union)
+    return rehearsed_of(number_of_links(union))
+
+
+def rehearsed_of(known: int) -> int:
+    """The same for a number of links."""
     return min(max(known // 20, LEAST_HIDDEN), MOST_HIDDEN) if known >= 10 * LEAST_HIDDEN else 0
 
 
@@ -241,7 +326,7 @@ def rehearsal_links(union: GraphBatch) -> Iterator[tuple[GraphBatch, IntArray]]:
             yield without_links(union, count, REHEARSAL_SEED + place)
 
 
-def _ratios(links: Floats, others: Floats) -> Ratios:
+def ratios_between(links: Floats, others: Floats) -> Ratios:
     """Smoothed log ratios of the shares of links and of others in bins that hold as many of both together."""
     shares = np.arange(1, BINS) / BINS
     some = others[:: max(others.shape[0] // max(links.shape[0], 1), 1)]
@@ -261,10 +346,15 @@ def context_columns(positions: Positions, pairs: IntArray, statistics: Floats, *
     First whether there are ratios, then the ratios (or zeros), then the shape of the pair's graph. With `strict`
     ratios are left out.
     """
-    context = context_of(positions)
-    columns = np.zeros((pairs.shape[1], 1 + statistics.shape[1] + len(SHAPE)), np.float32)
+    graph = positions.view.union.graph_of[pairs[0]]
+    return columns_in(context_of(positions), graph, statistics, strict=strict)
+
+
+def columns_in(context: Context, graph: IntArray, statistics: Floats, *, strict: bool) -> Floats:
+    """The same for pairs in these graphs ``[P]`` of a context."""
+    columns = np.zeros((statistics.shape[0], 1 + statistics.shape[1] + len(SHAPE)), np.float32)
     if context.ratios is not None and not strict:
         columns[:, 0] = 1
         columns[:, 1 : 1 + statistics.shape[1]] = context.ratios(statistics)
-    columns[:, 1 + statistics.shape[1] :] = context.shape[positions.view.union.graph_of[pairs[0]]]
+    columns[:, 1 + statistics.shape[1] :] = context.shape[graph]
     return columns

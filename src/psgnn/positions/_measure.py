@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -34,8 +34,6 @@ SPARSE = (
 PAIR_LOOKS = (
     20_000  # edges that the walks between two nodes pass, and twice those that the search for hops looks at
 )
-
-Column = Callable[[slice], npt.NDArray[Any]]  # some rows of a channel, [n, K]
 
 
 @dataclass(frozen=True)
@@ -160,27 +158,45 @@ def measure_channels(
     union, oracle = view.union, view.oracle
     hops = keep_columns(oracle.hops(nodes))
     channels: Floats = empty_columns((*hops.shape, len(parts.channels)), np.float32)
-    columns: list[Column] = []
-    if parts.hops:
-        far = 1 + (np.maximum.reduceat(hops.max(axis=1), union.ptr[:-1]) if farthest is None else farthest)
-        columns = [
-            lambda rows: np.where(hops[rows] >= 0, 1 / (1 + np.maximum(hops[rows], 0)), 0),
-            lambda rows: np.where(hops[rows] >= 0, hops[rows], far[union.graph_of[rows], None]),
-        ]
+    far = 1 + (np.maximum.reduceat(hops.max(axis=1), union.ptr[:-1]) if farthest is None else farthest)
     flows = oracle.walks(
         nodes,
         restarts=RESTARTS if parts.pagerank else (),
         diffusion=DIFFUSION_STEPS if parts.diffusion else (),
     )
-    columns += [partial(_logs, flow) for flow in flows]
     for rows in _blocks(channels):
-        for c, column in enumerate(columns):
-            channels[rows, :, c] = column(rows)
+        some = [flow[rows] for flow in flows]
+        fill_channels(parts, hops[rows], far[union.graph_of[rows], None], some, channels[rows])
     return hops, channels
 
 
-def _logs(flow: Floats, rows: slice) -> Floats:
-    return np.asarray(np.log(flow[rows] + np.float32(FLOOR)))
+def fill_channels(
+    parts: Parts, hops: npt.NDArray[np.int16], far: npt.NDArray[Any], flows: Sequence[Floats], out: Floats
+) -> None:
+    """Write the channels ``out [n, K, C]`` of some nodes in their own units.
+
+    Args:
+        parts: Which channels there are.
+        hops: To the anchors, ``[n, K]``.
+        far: What unreachable counts as, ``[n, 1]``.
+        flows: PageRank and diffusion, ``[n, K]`` each.
+        out: Where they are written.
+    """
+    if parts.hops:
+        out[:, :, 0] = np.where(hops >= 0, 1 / (1 + np.maximum(hops, 0)), 0)
+        out[:, :, 1] = np.where(hops >= 0, hops, far)
+    for place, flow in enumerate(flows, 2 * parts.hops):
+        out[:, :, place] = np.log(flow + np.float32(FLOOR))
+
+
+def channel_sums(block: Floats, power: int) -> npt.NDArray[np.float64]:
+    """The sums ``[n, C]`` over the anchors of a power of channels ``[n, K, C]``."""
+    return np.asarray(np.einsum("nkc->nc", block**power, dtype=np.float64))
+
+
+def deviation_of(moment: Floats) -> Floats:
+    """The scale of channels by their mean square after the mean is taken off."""
+    return np.sqrt(moment + np.float32(LEAST_DEVIATION**2))
 
 
 def _measure(view: View, nodes: IntArray, parts: Parts) -> Positions:
@@ -226,11 +242,11 @@ def _standardise(
                 block -= mean[graph, None]
             if padded:
                 block[places >= counts[graph, None]] = 0
-            sums[rows] = np.einsum("nkc->nc", block**power, dtype=np.float64)
+            sums[rows] = channel_sums(block, power)
         moment = (np.add.reduceat(sums, union.ptr[:-1]) / entries).astype(np.float32)
         if power == 1:
             mean = moment
-    deviation = np.sqrt(moment + np.float32(LEAST_DEVIATION**2)) if scales is None else scales[1]
+    deviation = deviation_of(moment) if scales is None else scales[1]
     for rows in _blocks(channels):
         channels[rows] /= deviation[union.graph_of[rows], None]
     return mean, deviation

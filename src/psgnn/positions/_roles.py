@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any
+
 import numpy as np
 import numpy.typing as npt
 
 from psgnn.anchors._greedy import farthest_first
 from psgnn.anchors._rules import anchor_count
 from psgnn.distances._propagation import in_parts
-from psgnn.graph._graph import Adjacency, GraphBatch
+from psgnn.graph._graph import Adjacency, GraphBatch, IntArray
 from psgnn.kernels._pairs import triangles
 from psgnn.kernels._propagation import degree_rows, sum_rows
 from psgnn.positions._view import View
@@ -26,10 +29,28 @@ def roles_of(union: GraphBatch) -> npt.NDArray[np.float32]:
     """The `ROLES` of every node, ``[N, 10]``."""
     adjacency = union.adjacency
     degrees = adjacency.degrees.astype(np.float64)
-    linked = np.maximum(degrees, 1)
     logs, walks, leaves, largest = _degrees_around(adjacency)
     members = np.bincount(adjacency.components)[adjacency.components]
     closed = triangles(adjacency.indptr, adjacency.indices)
+    around = logs, walks, leaves, largest, _sum_around(adjacency, walks)
+    return role_columns(degrees, around, members, union.sizes[union.graph_of], closed)
+
+
+def role_columns(
+    degrees: Doubles, around: Sequence[Doubles], members: IntArray, sizes: Any, closed: Doubles
+) -> npt.NDArray[np.float32]:
+    """The `ROLES` of some nodes, ``[n, 10]``.
+
+    Args:
+        degrees: Their degrees.
+        around: Sums of ``log1p(degree)`` and of degrees over their neighbours, the leaves among these, their largest
+            degree, and the walks of three steps.
+        members: Nodes of their component.
+        sizes: Nodes of their graph.
+        closed: The triangles that they are in.
+    """
+    logs, walks, leaves, largest, further = around
+    linked = np.maximum(degrees, 1)
     columns = [
         np.log1p(degrees),
         logs / linked,
@@ -37,9 +58,9 @@ def roles_of(union: GraphBatch) -> npt.NDArray[np.float32]:
         2 * closed / np.maximum(degrees * (degrees - 1), 1),
         leaves / linked,
         np.log(members),
-        members / union.sizes[union.graph_of],
+        members / sizes,
         degrees == 0,
-        np.log1p(_sum_around(adjacency, walks)),
+        np.log1p(further),
         np.log1p(largest),
     ]
     return np.stack(columns, axis=1).astype(np.float32)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import numpy.typing as npt
 
@@ -43,9 +45,8 @@ def anchor_basis(union: GraphBatch, anchors: IntArray) -> tuple[Floats, Floats]:
                 for rows in _row_blocks(union.ptr[g], union.ptr[g + 1])
             ]
         )
-        found, rotation = np.linalg.eigh((small + small.T) / 2)
-        values[g, :count] = found[::-1]
-        rotations.append(rotation[:, ::-1].astype(np.float32))
+        values[g, :count], rotation = rayleigh_ritz(small)
+        rotations.append(rotation)
     del image
     rotated = np.zeros((union.num_nodes, table.shape[1]), np.float32)
     for g, count in enumerate(counts):
@@ -69,8 +70,8 @@ class _Smoother:
         self.union = union
         degrees = union.adjacency.degrees
         mean = np.add.reduceat(degrees, union.ptr[:-1]) / union.sizes
-        tau = 0.1 * np.maximum(mean, 1e-3)
-        self.scale = (1 / np.sqrt(degrees + tau[union.graph_of])).astype(np.float32)
+        tau = regulariser(mean)
+        self.scale = scales(degrees, tau[union.graph_of])
         self.share = (tau / union.sizes).astype(np.float32)  # [G]
         self._spare: Floats | None = None  # the array that the last multiplication has left
 
@@ -104,8 +105,29 @@ def _orthonormalise(basis: Floats, ptr: IntArray, counts: npt.NDArray[np.int64])
     for g, count in enumerate(counts):
         blocks = [basis[rows, :count] for rows in _row_blocks(ptr[g], ptr[g + 1])]
         doubles = (block.astype(np.float64) for block in blocks)
-        squares, rotation = np.linalg.eigh(np.add.reduce([block.T @ block for block in doubles]))
-        independent = squares > 1e-10 * squares[-1]
-        roots = np.where(independent, 1 / np.sqrt(np.where(independent, squares, 1)), 0)
+        turn = inverse_root(np.add.reduce([block.T @ block for block in doubles]))
         for block in blocks:
-            block[...] = block.astype(np.float64) @ (rotation * roots)
+            block[...] = block.astype(np.float64) @ turn
+
+
+def regulariser(mean_degree: Any) -> Any:
+    """What is added to every degree."""
+    return 0.1 * np.maximum(mean_degree, 1e-3)
+
+
+def scales(degrees: IntArray, tau: Any) -> Floats:
+    """The diagonal that S is scaled by, on both sides."""
+    return np.asarray(1 / np.sqrt(degrees + tau), np.float32)
+
+
+def inverse_root(gram: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    """What columns of this Gram matrix are multiplied by to be orthonormal; dependent ones become zero."""
+    squares, rotation = np.linalg.eigh(gram)
+    independent = squares > 1e-10 * squares[-1]
+    return np.asarray(rotation * np.where(independent, 1 / np.sqrt(np.where(independent, squares, 1)), 0))
+
+
+def rayleigh_ritz(small: npt.NDArray[np.float64]) -> tuple[Floats, Floats]:
+    """The eigenvalues of a small matrix, largest first, and the rotation to its eigenvectors."""
+    found, rotation = np.linalg.eigh((small + small.T) / 2)
+    return found[::-1].astype(np.float32), rotation[:, ::-1].astype(np.float32)

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 import numpy.typing as npt
 
 from psgnn.distances._propagation import Floats
 from psgnn.graph._graph import IntArray
 from psgnn.kernels._compile import parallel_rows
-from psgnn.kernels._pairs import local_walks, pair_hops
+from psgnn.kernels._pairs import NOTHING, local_walks_within, pair_hops_within
 from psgnn.kernels._profiles import CHANNEL_STATISTICS, HOP_STATISTICS, channel_profiles, hop_profiles
 from psgnn.positions._kinds import kind_columns, kind_statistics
 from psgnn.positions._measure import Parts, Positions
@@ -72,6 +74,64 @@ def statistic_groups(parts: Parts) -> list[str]:
     return found + [group for group, _ in kind_columns(parts.kinds, roles=parts.roles)]
 
 
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """What pairs are described by: rows of nodes and the links around them, of whole graphs or of parts of them.
+
+    ``starts``, ``ends`` and ``neighbours`` are as for `psgnn.kernels._pairs.pair_hops_within`; ``sizes [G]`` counts the
+    nodes of the whole graphs. All else is as in `Positions`.
+    """
+
+    parts: Parts
+    graph_of: IntArray
+    sizes: IntArray
+    counts: IntArray
+    hops: npt.NDArray[np.int16]
+    channels: Floats
+    basis: Floats
+    values: Floats
+    roles: Floats
+    starts: IntArray
+    ends: IntArray
+    neighbours: npt.NDArray[np.int32]
+
+    @classmethod
+    def of(cls, positions: Positions) -> Rows:
+        """Those of all nodes of a view."""
+        union = positions.view.union
+        adjacency = union.adjacency
+        return cls(
+            positions.parts, union.graph_of, union.sizes, positions.counts, positions.hops, positions.channels,
+            positions.basis, positions.values, positions.roles, adjacency.indptr[:-1], adjacency.indptr[1:],
+            adjacency.indices,
+        )  # fmt: skip
+
+
+def statistics_of_rows(rows: Rows, us: IntArray, vs: IntArray) -> Floats:
+    """`pair_statistics` of nodes of plain graphs whose rows are here, ``[P, S]``."""
+    out = np.empty((us.size, len(_plain_names(rows.parts))), np.float32)
+    split, hops = _split(rows.parts), np.zeros(us.size)
+    for start in range(0, us.size, PIECE):
+        some = slice(start, start + PIECE)
+        _fill(rows, us[some], vs[some], out[some, :split])
+        _fill_without_anchors(rows, us[some], vs[some], hops[some], out[some, split:])
+    _estimate_unknown(rows, us, vs, hops, out)
+    return out
+
+
+def _split(parts: Parts) -> int:
+    """The first of the columns that do not depend on anchors."""
+    return len(_plain_names(parts)) - (3 * len(ROLES) * parts.roles + len(_LOCAL) * parts.local)
+
+
+def _estimate_unknown(rows: Rows, us: IntArray, vs: IntArray, hops: Doubles, out: Floats) -> None:
+    """Fill the columns of hops of the pairs whose search for them ended early."""
+    unknown = np.flatnonzero(hops < -1)
+    if unknown.size:
+        found = _estimated_hops(rows, us[unknown], vs[unknown], hops[unknown])
+        out[unknown, -_HOP_COLUMNS:] = _of_hops(found).T
+
+
 def pair_statistics(positions: Positions, pairs: IntArray) -> Floats:
     """All statistics of pairs ``[2, P]``, ``[P, S]``, O(P K) and for ``local`` the pairs' neighbourhoods.
 
@@ -81,7 +141,7 @@ def pair_statistics(positions: Positions, pairs: IntArray) -> Floats:
     parts = positions.parts
     whole = np.empty((pairs.shape[1], len(statistic_names(parts))), np.float32)
     out = whole[:, : len(_plain_names(parts))]
-    split = out.shape[1] - (3 * len(ROLES) * parts.roles + len(_LOCAL) * parts.local)
+    split, rows = _split(parts), Rows.of(positions)
     recent = positions.view.alike("statistics", list[tuple[IntArray, Floats, Doubles]])
     known = next((kept for kept in recent if kept[0] is pairs), None)
     hops = np.zeros(out.shape[0])  # as `pair_hops` gives them
@@ -95,9 +155,9 @@ def pair_statistics(positions: Positions, pairs: IntArray) -> Floats:
 
     def piece(first: int, last: int) -> None:
         us, vs = np.ascontiguousarray(pairs[:, first:last])
-        _fill(positions, us, vs, out[first:last, :split])
+        _fill(rows, us, vs, out[first:last, :split])
         if known is None:
-            _fill_without_anchors(positions, us, vs, hops[first:last], out[first:last, split:])
+            _fill_without_anchors(rows, us, vs, hops[first:last], out[first:last, split:])
         if parts.kinds:
             kind_statistics(positions, us, vs, whole[first:last, out.shape[1] :])
 
@@ -105,55 +165,50 @@ def pair_statistics(positions: Positions, pairs: IntArray) -> Floats:
     parallel_rows(piece, out.shape[0], steps, parts=pieces)
     if known is None and positions.view.shared is not None:
         recent[:] = [*recent[-1:], (pairs, out[:, split:].copy(), hops)]
-    unknown = np.flatnonzero(hops < -1)
-    if unknown.size:
-        us, vs = pairs[:, unknown]
-        out[unknown, -_HOP_COLUMNS:] = _of_hops(_estimated_hops(positions, us, vs, hops[unknown])).T
+    _estimate_unknown(rows, *pairs, hops, out)
     return whole
 
 
-def _fill(positions: Positions, us: IntArray, vs: IntArray, out: Floats) -> None:
+def _fill(rows: Rows, us: IntArray, vs: IntArray, out: Floats) -> None:
     """What is seen from the anchors."""
-    parts, graph = positions.parts, positions.view.union.graph_of[us]
-    counts = positions.counts[graph]
+    parts, graph = rows.parts, rows.graph_of[us]
+    counts = rows.counts[graph]
     place = 0
     if parts.hops:
         block = np.empty((us.size, HOP_STATISTICS), np.float32)
-        hop_profiles(positions.hops, counts, us, vs, UNKNOWN_HOPS, block)
+        hop_profiles(rows.hops, counts, us, vs, UNKNOWN_HOPS, block)
         out[:, :HOP_STATISTICS] = block
         place = HOP_STATISTICS
     first = 2 * parts.hops
     width = CHANNEL_STATISTICS * (len(parts.channels) - first)
     block = np.empty((us.size, width), np.float32)
-    channel_profiles(positions.channels, first, counts, us, vs, block)
+    channel_profiles(rows.channels, first, counts, us, vs, block)
     out[:, place : place + width] = block
     place += width
     if parts.spectral:
-        out[:, place:] = _spectral(positions, us, vs, graph)
+        out[:, place:] = _spectral(rows, us, vs, graph)
 
 
-def _fill_without_anchors(
-    positions: Positions, us: IntArray, vs: IntArray, hops: Doubles, out: Floats
-) -> None:
+def _fill_without_anchors(rows: Rows, us: IntArray, vs: IntArray, hops: Doubles, out: Floats) -> None:
     """What the nodes and the links around them say: the roles, then the local statistics; and the hops."""
-    parts = positions.parts
+    parts = rows.parts
     split = 3 * len(ROLES) * parts.roles
     if parts.roles:
-        out[:, :split] = _roles(positions.roles[us], positions.roles[vs])
+        out[:, :split] = _roles(rows.roles[us], rows.roles[vs])
     if parts.local:
-        out[:, split:] = _local(positions, us, vs, hops)
+        out[:, split:] = _local(rows, us, vs, hops)
 
 
-def _spectral(positions: Positions, us: IntArray, vs: IntArray, graph: IntArray) -> Floats:
+def _spectral(rows: Rows, us: IntArray, vs: IntArray, graph: IntArray) -> Floats:
     r"""Kernels :math:`\sum_j f(\lambda_j) u_j(x) u_j(y)` in the anchor-spectral basis: cosines, then signed logs."""
-    values = positions.values  # [G, r]
+    values = rows.values  # [G, r]
     present = values != 0
     weights = [np.exp(-time * (1 - values)) * present for time in HEAT_TIMES]
     weights.append(present / (1.05 - np.minimum(values, 1)))
     leading = np.arange(values.shape[1])
     weights += [np.maximum(values, 0) ** 2 * (leading < r) for r in TRUNCATIONS]
     stacked = np.stack(weights, axis=2).astype(np.float32)  # [G, r, Q]
-    a, b = positions.basis[us], positions.basis[vs]
+    a, b = rows.basis[us], rows.basis[vs]
 
     def kernel(product: Floats) -> Floats:
         if stacked.shape[0] == 1:
@@ -161,7 +216,7 @@ def _spectral(positions: Positions, us: IntArray, vs: IntArray, graph: IntArray)
         return np.asarray(np.einsum("pr,prq->pq", product, stacked[graph]))
 
     cross, norms = kernel(a * b), np.sqrt(kernel(a * a) * kernel(b * b) + 1e-20)
-    scaled = cross[:, :_LOGGED_KERNELS] * positions.view.union.sizes[graph, None]
+    scaled = cross[:, :_LOGGED_KERNELS] * rows.sizes[graph, None]
     return np.concatenate([cross / norms, np.sign(scaled) * np.log1p(np.abs(scaled))], axis=1)
 
 
@@ -169,15 +224,16 @@ def _roles(a: Floats, b: Floats) -> Floats:
     return np.concatenate([a + b, np.abs(a - b), np.minimum(a, b)], axis=1)
 
 
-def _local(positions: Positions, us: IntArray, vs: IntArray, hops: Doubles) -> Floats:
+def _local(rows: Rows, us: IntArray, vs: IntArray, hops: Doubles) -> Floats:
     """Common neighbours, short walks and hops of the pairs; the hops are also written to `hops`."""
-    adjacency, looks = positions.view.union.adjacency, positions.parts.pair_looks
+    links, looks = (rows.starts, rows.ends, rows.neighbours), rows.parts.pair_looks
     walks = np.empty((us.size, 6))
-    local_walks(adjacency.indptr, adjacency.indices, us, vs, looks, walks)
-    pair_hops(adjacency.indptr, adjacency.indices, us, vs, FARTHEST, hops, looks=looks // 2)
+    local_walks_within(*links, us, vs, looks, walks)
+    pair_hops_within(*links, us, vs, FARTHEST, hops, NOTHING, looks // 2)
     linked, common, _, allocated, three, weighted = walks.T
-    product = (adjacency.degrees[us] + 1.0) * (adjacency.degrees[vs] + 1.0)
-    total = adjacency.degrees[us] + adjacency.degrees[vs] + 2.0
+    degrees = [rows.ends[nodes] - rows.starts[nodes] for nodes in (us, vs)]
+    product = (degrees[0] + 1.0) * (degrees[1] + 1.0)
+    total = degrees[0] + degrees[1] + 2.0
     columns = [
         linked, *np.log1p(walks[:, 1:5]).T, np.log(allocated + 1e-3), np.log(weighted + 1e-3),
         common / np.sqrt(product), common / (total - common), three / product,
@@ -193,13 +249,13 @@ def _of_hops(hops: Doubles) -> Doubles:
     return np.stack([far, 1 / (1 + far), hops == 2, hops == 3, hops < 0])
 
 
-def _estimated_hops(positions: Positions, us: IntArray, vs: IntArray, searched: Doubles) -> Doubles:
+def _estimated_hops(rows: Rows, us: IntArray, vs: IntArray, searched: Doubles) -> Doubles:
     """Hops between nodes that the search did not find to meet: halfway between the bounds, -1 beyond `FARTHEST`.
 
     They are farther apart than the search went, and than the difference of their hops to any anchor. The way over an
     anchor is no shorter. An anchor that reaches one of them alone shows that there is no way.
     """
-    a, b = positions.hops[us].astype(np.float64), positions.hops[vs].astype(np.float64)
+    a, b = rows.hops[us].astype(np.float64), rows.hops[vs].astype(np.float64)
     reach_a, reach_b = a >= 0, b >= 0
     both = reach_a & reach_b
     lower = np.maximum(-1 - searched, np.where(both, np.abs(a - b), 0).max(axis=1, initial=0))

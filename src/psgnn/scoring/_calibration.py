@@ -19,6 +19,7 @@ from psgnn.scoring._search import scores_of_few, searched
 
 Floats = npt.NDArray[np.float64]
 Rehearsed = tuple[Floats, Floats, Floats]
+Ranked = tuple[Floats, Floats]  # scores, and how many pairs each stands for
 
 SHARE_MISSING = 0.1  # of the known links, unless a person says otherwise
 RANKED, SAMPLED = 1000, 10_000
@@ -123,27 +124,37 @@ def _rehearsed(scorer: Scorer, seed: int, show_progress: bool) -> Rehearsed | No
     With more links to see, a scorer gives the same pairs other scores. So a score of the rehearsal becomes the score
     that the scorer itself gives at the same rank among the pairs that are unlinked in both.
     """
-    scores: list[Floats] = []
-    hidden = 0
-    labels: list[Floats] = []
-    weights: list[Floats] = []
+    found: list[Rehearsed] = []
     for before, links in scorer.rehearsals():
-        if not scores:
+        if not found:
             best, now, some, total = _unlinked(scorer, seed, show_progress)
-            new = _ranked(now, scorer.score(some), total)
-        found = before.score(links).astype(np.float64)
-        old = _ranked(before.score(best), before.score(some), total)
-        scores.append(_at_same_rank(np.concatenate([found, old[0]]), old, new))
-        labels.append(np.repeat([1.0, 0.0], [found.size, old[0].size]))
-        weights.append(np.concatenate([np.ones(found.size), old[1]]))
-        hidden += found.size
-        if hidden >= ENOUGH_HIDDEN:
+            new = ranked(now, scorer.score(some), total)
+        old = ranked(before.score(best), before.score(some), total)
+        found.append(rehearsal(before.score(links).astype(np.float64), old, new))
+        if enough(found):
             break
-    if not scores:
+    return joined(found)
+
+
+def rehearsal(links: Floats, old: Ranked, new: Ranked) -> Rehearsed:
+    """What one rehearsal shows: its scores of hidden links, and of pairs as it ranks them and as the scorer does."""
+    scores = _at_same_rank(np.concatenate([links, old[0]]), old, new)
+    labels = np.repeat([1.0, 0.0], [links.size, old[0].size])
+    return scores, labels, np.concatenate([np.ones(links.size), old[1]])
+
+
+def enough(found: list[Rehearsed]) -> bool:
+    """Whether these rehearsals have hidden links enough."""
+    return sum(int(labels.sum()) for _, labels, _ in found) >= ENOUGH_HIDDEN
+
+
+def joined(found: list[Rehearsed]) -> Rehearsed | None:
+    """Several rehearsals as one; None without any."""
+    if not found:
         return None
-    truth, stands_for = np.concatenate(labels), np.concatenate(weights)
+    scores, truth, stands_for = (np.concatenate(part) for part in zip(*found, strict=True))
     # Every rehearsal has all of the other pairs.
-    return np.concatenate(scores), truth, np.where(truth > 0, stands_for, stands_for / len(scores))
+    return scores, truth, np.where(truth > 0, stands_for, stands_for / len(found))
 
 
 def _unlinked(
@@ -160,7 +171,7 @@ def _unlinked(
     return pairs[:, :REHEARSED], scores[:REHEARSED], some, total
 
 
-def _ranked(best: npt.NDArray[Any], sample: npt.NDArray[Any], total: int) -> tuple[Floats, Floats]:
+def ranked(best: npt.NDArray[Any], sample: npt.NDArray[Any], total: int) -> Ranked:
     """The best scores, with a sample of the scores below them, and how many of `total` pairs each stands for."""
     if sample.size:
         best = np.sort(best)[::-1][:RANKED]
@@ -169,7 +180,7 @@ def _ranked(best: npt.NDArray[Any], sample: npt.NDArray[Any], total: int) -> tup
     return np.concatenate([best, sample]).astype(np.float64), weights
 
 
-def _at_same_rank(scores: Floats, before: tuple[Floats, Floats], now: tuple[Floats, Floats]) -> Floats:
+def _at_same_rank(scores: Floats, before: Ranked, now: Ranked) -> Floats:
     """Scores of one scorer as those of another with as many pairs above them; ``before`` and ``now`` hold both's pairs.
 
     Pairs are their scores and how many pairs each stands for. Above the best pair scores keep their distance to it.

@@ -51,15 +51,15 @@ def near_partners(adjacency: Adjacency, nodes: IntArray, count: int) -> IntArray
 
 
 def nearest_partners(
-    union: GraphBatch, h: Floats, count: int, *, dot: bool, rng: np.random.Generator
+    union: GraphBatch, h: Floats, count: int, *, dot: bool, rng: np.random.Generator, trees: int = TREES
 ) -> Partners:
-    """For every node, nodes of its graph that are near in the embedding ``h [N, d]``, ``[N, TREES count]``.
+    """For every node, nodes of its graph that are near in the embedding ``h [N, d]``, ``[N, trees count]``.
 
     Near is a small distance, or with `dot` a large product. Trees halve the nodes along random directions until so few
     are left that all of them are compared: O(N log N), and what one tree separates another may not.
     """
-    partners = np.full((union.num_nodes, TREES * count), -1, np.int32)
-    for tree in range(TREES):
+    partners = np.full((union.num_nodes, trees * count), -1, np.int32)
+    for tree in range(trees):
         columns = partners[:, tree * count : (tree + 1) * count]
         for g in range(union.num_graphs):
             waiting = [np.arange(union.ptr[g], union.ptr[g + 1])]

@@ -53,23 +53,51 @@ class Network:
         """Statistics ``[P, S]`` as the network reads them."""
         return _standardised(statistics, self.tensors["decoder.mean"], self.tensors["decoder.deviation"])
 
+    def plain_scores(self, statistics: Floats, context: Floats) -> Floats:
+        """The `scores` by the statistics that any graph has, where there may be more."""
+        plain, more = self.tensors["decoder.mean"].size, statistics.shape[1]
+        if more > plain:
+            context = np.delete(context, np.s_[1 + plain : 1 + more], axis=1)
+        return self.scores(statistics[:, :plain], context)
+
+    def correction_columns(self, statistics: Floats, context: Floats, scores: Floats) -> Floats:
+        """What a correction weighs, ``[P, 2 + 2 S]``."""
+        ones = np.ones((scores.size, 1), np.float32)
+        plain = self.tensors["decoder.mean"].size
+        g, ratios = self.standardised(statistics[:, :plain]), context[:, 1 : -len(SHAPE)]
+        return np.concatenate([ones, scores[:, None], g, ratios, statistics[:, plain:]], axis=1)
+
+    def corrected_scores(self, statistics: Floats, context: Floats, correction: Floats | None) -> Floats:
+        """The `plain_scores` and what a correction adds to them."""
+        scores = self.plain_scores(statistics, context)
+        if correction is None:
+            return scores
+        return scores + self.correction_columns(statistics, context, scores) @ correction
+
     def embed(self, positions: Positions, nodes: IntArray) -> Floats:
         """Coordinates ``[n, d]`` of nodes: some numbers per anchor, the place in the spectral basis, the role."""
-        t, graph = self.tensors, positions.view.union.graph_of[nodes]
-        traits = _standardised(
-            positions.traits_of(nodes), t["encoder.traits.mean"], t["encoder.traits.deviation"]
-        )
+        graph = positions.view.union.graph_of[nodes]
+        return self.embed_rows(
+            positions.channels[nodes], positions.traits_of(nodes), positions.basis[nodes],
+            positions.values[graph], positions.counts[graph],
+        )  # fmt: skip
+
+    def embed_rows(
+        self, channels: Floats, traits: Floats, rows: Floats, values: Floats, counts: IntArray
+    ) -> Floats:
+        """The same by rows of positions: channels ``[n, K, C]``, traits, spectral basis, eigenvalues, anchors."""
+        t = self.tensors
+        traits = _standardised(traits, t["encoder.traits.mean"], t["encoder.traits.deviation"])
         traits = _relu(_mlp(t, "encoder.traits.mlp", (0, 3), traits))
-        z = _linear(t, "encoder.channel_part", positions.channels[nodes])  # [n, K, R]
+        z = _linear(t, "encoder.channel_part", channels)  # [n, K, R]
         z += (traits @ t["encoder.trait_part.weight"].T)[:, None]
-        counts = positions.counts[graph][:, None]
+        counts = counts[:, None]
         present = np.arange(z.shape[1]) < counts
         shares = present / np.sqrt(np.maximum(counts, 1)).astype(np.float32)
         numbers = _mlp(t, "encoder.out", (1, 3), _relu(z)) * shares[:, :, None]
         blocks: list[Floats] = [
-            numbers.reshape(nodes.size, numbers.shape[1] * numbers.shape[2]).astype(np.float32, copy=False)
+            numbers.reshape(rows.shape[0], numbers.shape[1] * numbers.shape[2]).astype(np.float32, copy=False)
         ]
-        rows, values = positions.basis[nodes], positions.values[graph]
         for time, scale in zip(HEATS, t["encoder.scales"], strict=True):
             place = rows * (np.exp(-time / 2 * (1 - values)) * (values != 0))
             blocks.append(scale * place / np.maximum(np.linalg.norm(place, axis=1, keepdims=True), 1e-12))
@@ -103,9 +131,10 @@ class Seat:
         """
         columns, labels = [], []
         for positions, pairs, truth in lessons:
-            statistics, context = self._seen(positions, pairs)
-            scores = self._plain_scores(statistics, context)
-            columns.append(self._columns(statistics, context, scores).astype(np.float64))
+            statistics = pair_statistics(positions, pairs)
+            context = context_columns(positions, pairs, statistics, strict=self.strict)
+            scores = self.network.plain_scores(statistics, context)
+            columns.append(self.network.correction_columns(statistics, context, scores).astype(np.float64))
             labels.append(truth.astype(np.float64))
         if not columns:
             return None
@@ -115,29 +144,7 @@ class Seat:
     def score_statistics(self, statistics: Floats, pairs: IntArray) -> Floats:
         """Score pairs by statistics ``[P, S]`` that need not be their own: what explanations ask."""
         context = context_columns(self.positions, pairs, statistics, strict=self.strict)
-        scores = self._plain_scores(statistics, context)
-        if self.correction is None:
-            return scores
-        return scores + self._columns(statistics, context, scores) @ self.correction
-
-    def _plain_scores(self, statistics: Floats, context: Floats) -> Floats:
-        """The network's scores, of the statistics that any graph has."""
-        plain, more = self.network.tensors["decoder.mean"].size, statistics.shape[1]
-        if more > plain:
-            context = np.delete(context, np.s_[1 + plain : 1 + more], axis=1)
-        return self.network.scores(statistics[:, :plain], context)
-
-    def _seen(self, positions: Positions, pairs: IntArray) -> tuple[Floats, Floats]:
-        """The `pair_statistics` and the `context_columns` of pairs."""
-        statistics = pair_statistics(positions, pairs)
-        return statistics, context_columns(positions, pairs, statistics, strict=self.strict)
-
-    def _columns(self, statistics: Floats, context: Floats, scores: Floats) -> Floats:
-        """What the correction weighs, ``[P, 2 + 2 S]``."""
-        ones = np.ones((scores.size, 1), np.float32)
-        plain = self.network.tensors["decoder.mean"].size
-        g, ratios = self.network.standardised(statistics[:, :plain]), context[:, 1 : -len(SHAPE)]
-        return np.concatenate([ones, scores[:, None], g, ratios, statistics[:, plain:]], axis=1)
+        return self.network.corrected_scores(statistics, context, self.correction)
 
 
 def newton_step(columns: np.ndarray, labels: np.ndarray, *, fresh: int = 0) -> np.ndarray:
