@@ -107,6 +107,7 @@ def test_any_table_is_read_or_refused(
         ("run of a directed graph, tensors", 5, 127),
         ("run of a directed graph, tensors", 5, 911),
         ("sets of nodes", 24, 6321),
+        ("table of nodes, two types", 5, 120),
     ],
 )
 def test_cases_that_once_failed(reader: fuzz.Reader, target: str, seed: int, case: int) -> None:

@@ -537,7 +537,9 @@ def test_pairs_that_do_not_fit_are_refused(pairs: torch.Tensor, message: str) ->
 def test_tensorboard_gets_the_curves(tmp_path: Path) -> None:
     pytest.importorskip("tensorboard", reason="the 'tensorboard' extra is not installed")
     task = link_task()
-    fit(build_model("gcn", task), task, epochs=10, tensorboard=tmp_path)
+    for _ in range(2):
+        fit(build_model("gcn", task), task, epochs=10, tensorboard=tmp_path)
+    assert len(list(tmp_path.iterdir())) == 1  # the same training again replaces its events
     from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
     events = EventAccumulator(str(tmp_path))

@@ -2,9 +2,9 @@
 
     python lab/benchmarks/families.py [--nodes N] [--only FAMILY] [--json FILE]
 
-Families that the file has are left out, so that the benchmark goes on where it was stopped. CPU minutes are user and
-system time of all threads and processes, memory is the sum of what each process took at most, and ``load`` is how
-many processes wanted a core at the start and at the end: beside other work, wall minutes say little.
+Families that the file has at this size are left out, so that the benchmark goes on where it was stopped. CPU minutes
+are user and system time of all threads and processes, memory is the sum of what each process took at most, and
+``load`` is how many processes wanted a core at the start and at the end: beside other work, wall minutes say little.
 """
 
 from __future__ import annotations
@@ -183,11 +183,12 @@ def main() -> None:
     )
     parser.add_argument("--json", type=Path, help="also write the results here, beside others")
     arguments = parser.parse_args()
-    rows = [row for row in recorded(arguments.json) if row["family"] not in (arguments.only or ())]
+    anew = {(family, arguments.nodes) for family in arguments.only or ()}
+    rows = [row for row in recorded(arguments.json) if (row["family"], row["nodes"]) not in anew]
     for family in arguments.only or FAMILIES:
-        if all(row["family"] != family for row in rows):
+        if all((row["family"], row["nodes"]) != (family, arguments.nodes) for row in rows):
             rows.append(measure(family, arguments.nodes))
-            rows.sort(key=lambda row: list(FAMILIES).index(row["family"]))
+            rows.sort(key=lambda row: (-row["nodes"], list(FAMILIES).index(row["family"])))
             print(json.dumps(rows[-1]), file=sys.stderr, flush=True)
             write({"rows": rows}, arguments.json)
     publish({"rows": rows}, markdown(rows), arguments.json)

@@ -18,11 +18,14 @@ from psgnn_lab.fuzz import main
 
 GROUPS = {
     "edge lists and tables": ("CSV", "TSV", "text", "lengths", "Parquet", "edges", "kinds", "table"),
+    "databases": ("database",),
     "packed files": ("gzip",),
     "matrices: MatrixMarket, MATLAB, NPZ": ("MatrixMarket", "MATLAB", "NPZ"),
     "GraphML, GML, node-link JSON": ("GraphML", "GML", "node-link"),
     "names, anchors, sets, labels, pairs": ("names", "anchors", "sets", "labels", "pairs"),
     "negative links": ("negative",),
+    "splits, links and sets for commands": ("split", "links", "command"),
+    "files of published benchmarks": ("benchmark",),
     "folders of finished runs": ("run", "questions", "report"),
     "folders of interrupted runs, resumed": ("interrupted",),
     "ready-made weights": ("weights",),

@@ -55,10 +55,13 @@ def serve() -> None:
     import psgnn.scoring
     import psgnn.training._compare
     import psgnn.training._fit
+    import psgnn_lab.pretraining.pretrain
     from psgnn import cli
+    from psgnn_lab import commands
 
     torch.set_num_threads(1)
     psgnn.training._fit.CHECKPOINT_SECONDS = 0.0  # a checkpoint after every epoch
+    psgnn_lab.pretraining.pretrain.CHECKPOINT_SECONDS = 0.0
     for line in sys.stdin:
         asked = json.loads(line)
         report = os.memfd_create("operations")
@@ -74,7 +77,7 @@ def serve() -> None:
             watch(asked["folder"] + os.sep, asked.get("stop", 0), report)
             code = 1
             try:
-                cli.main()
+                (commands if asked["arguments"][0] == "pretrain" else cli).main()
             except SystemExit as end:
                 code = int(end.code or 0)
             finally:

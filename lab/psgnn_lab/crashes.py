@@ -25,9 +25,22 @@ from psgnn.paths import atomic_write
 from psgnn_lab.crash_server import ENDED
 
 TRAIN = ("train", "../g.csv", "--model", "gcn", "--epochs", "3", "--option", "eval_every=1", "--quiet")
+PRETRAIN = (
+    "pretrain",
+    "--task",
+    "pair",
+    "--without",
+    "blocks,meetings,towns",
+    "--graphs",
+    "10",
+    "--steps",
+    "3",
+)
 COMMANDS: dict[str, tuple[str, ...]] = {
     "train": (*TRAIN, "--out", "out"),
     "train --refit": (*TRAIN, "--out", "out", "--refit"),
+    "train --tensorboard": (*TRAIN, "--out", "out", "--tensorboard", "out-events"),
+    "pretrain": (*PRETRAIN, "--quiet", "--out", "out"),
     "predict": ("predict", "../g.csv", "--top", "5", "--out", "out.csv"),
     "predict --for all": ("predict", "../g.csv", "--for", "all", "--top", "1", "--out", "out.parquet"),
     "embed": ("embed", "../run", "--out", "out.npz"),
@@ -36,7 +49,10 @@ COMMANDS: dict[str, tuple[str, ...]] = {
     "compare": ("compare", "../g.csv", "--models", "none", "--seeds", "1", "--out", "out.csv"),
     "report": ("report", "../run", "--out", "out.html"),
 }
+AGAIN = ", again"  # with --force, over what is there
 OLD = "what was there"
+WITHOUT_FORCE = ("pretrain",)  # commands that replace nothing
+THERE = ("pass --force", "holds a finished run", "has the weights")
 PERISHABLE = ("seconds", "peak_memory_mb")  # of a record, and of the table of compare
 
 
@@ -95,7 +111,7 @@ class Place:
         self.work.mkdir()
         if not force:
             return
-        for name in [name for name in command if name.startswith("out")]:
+        for name in [name for name in command if name.startswith("out") and name != "out-events"]:
             if command[0] == "train":
                 shutil.copytree(self.root / "run", self.work / name)
             else:
@@ -116,7 +132,7 @@ class Place:
             A row: ``command``, ``operations`` and ``kills``, and ``failures`` with a line for each repeat that is not
             whole.
         """
-        command = (*COMMANDS[name], "--force") if force else COMMANDS[name]
+        command = (*COMMANDS[name], *(["--force"] if force else []))
         self._fresh(command, force)
         begun = time.perf_counter()
         done = self.forks.run(self.work, command)
@@ -136,13 +152,13 @@ class Place:
             wait = rng.uniform(0, 1.1 * seconds)
             self.forks.run(self.work, command, seconds=wait)
             failures += self._repeat(command, whole, f"{wait:.3f} of {seconds:.3f} seconds")
-        title = f"{name}, again" if force else name
+        title = name + AGAIN if force else name
         return {"command": title, "operations": operations, "kills": kills, "failures": failures}
 
     def _repeat(self, command: tuple[str, ...], whole: dict[str, Any], when: str) -> list[str]:
         """The repeat ends as an uninterrupted command, or says that the output is there; then it is whole."""
         again = self.forks.run(self.work, command)
-        there = "pass --force" in again["text"] or "holds a finished run" in again["text"]
+        there = any(words in again["text"] for words in THERE)
         if again["code"] and (not there or "--force" in command):
             return [f"{when}: {again['text'].strip()}"]
         if there and command[0] == "anchors":  # two outputs, of which one is there: both, with --force
@@ -154,6 +170,8 @@ class Place:
 
 def _stable(path: Path) -> Any:
     content = path.read_bytes()
+    if "tfevents" in path.name:  # named by what it holds, beside the times when it was written
+        return len(content)
     if path.name == "record.json":
         return {key: value for key, value in json.loads(content).items() if key not in PERISHABLE}
     if path.suffix == ".csv" and b",seconds" in content.partition(b"\n")[0]:
@@ -184,13 +202,20 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--json", type=Path, help="write the record here")
     options = parser.parse_args()
-    rows = []
+    rows: list[dict[str, Any]] = []
+    if (
+        options.json is not None and options.json.exists()
+    ):  # commands that are not attacked now keep their rows
+        rows = json.loads(options.json.read_text())["rows"]
     with place() as found:
         for name in options.command or COMMANDS:
-            for force in (False, True):
-                rows.append(found.attack(name, force=force, kills=options.kills, seed=options.seed))
-                sys.stderr.write(json.dumps(rows[-1]) + "\n")
+            for force in (False,) if name in WITHOUT_FORCE else (False, True):
+                row = found.attack(name, force=force, kills=options.kills, seed=options.seed)
+                sys.stderr.write(json.dumps(row) + "\n")
+                rows = [each for each in rows if each["command"] != row["command"]] + [row]
     if options.json is not None:
+        order = list(COMMANDS)
+        rows.sort(key=lambda row: (order.index(row["command"].removesuffix(AGAIN)), row["command"]))
         with atomic_write(options.json, force=True) as temporary:
             temporary.write_text(json.dumps({"seed": options.seed, "rows": rows}, indent=1) + "\n")
     sys.exit(any(row["failures"] for row in rows))

@@ -95,7 +95,7 @@ def case_of(target: Target, seed: int, case: int) -> list[bytes]:
 
 def load_targets() -> None:
     """Add all targets."""
-    from psgnn_lab import fuzz_runs, fuzz_targets  # noqa: F401
+    from psgnn_lab import fuzz_commands, fuzz_runs, fuzz_targets  # noqa: F401
 
 
 def serve() -> None:

@@ -8,15 +8,15 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-import scipy.io
 
 from psgnn.datasets._benchmark_files import HEART
 from psgnn.datasets._catalog import Dataset, find_dataset
-from psgnn.datasets._download import Root, read
+from psgnn.datasets._download import MAX_BYTES, Root, read
 from psgnn.datasets._parse import numbers
 from psgnn.datasets._planetoid import planetoid
 from psgnn.errors import DataError, InputError
 from psgnn.graph._graph import Adjacency, Graph
+from psgnn.graph._matrices import read_variables
 
 SPLITS = 10
 PARTS = (
@@ -30,9 +30,10 @@ def seal_splits(row: Dataset, root: Root, split: int) -> list[Graph]:
     """One of SEAL's ten splits: the training links, and in ``split`` the test pairs. Validation is up to the task."""
     if split > SPLITS:
         raise InputError(f"{row.name} has splits 1 to {SPLITS}, found {split}")
-    stream: Any = io.BytesIO(read(row.files[f"split {split}"], root))
+    stored = read(row.files[f"split {split}"], root)
     try:
-        content = scipy.io.loadmat(stream)
+        # Of some files no checksum is known, and a wrong tag crashes SciPy's reader.
+        content = read_variables(stored, MAX_BYTES)
         train, test, others = (_pairs(content[part], row.nodes) for part in PARTS)
     except Exception as error:  # what SciPy raises depends on what is wrong
         raise DataError(f"split {split} of {row.name} is no file of this benchmark ({error})") from None

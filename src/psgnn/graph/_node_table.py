@@ -98,7 +98,7 @@ def sides_of(types: pl.Series, between: tuple[str, str], origin: str) -> npt.NDA
 
 def no_type(origin: str, name: str, found: Sequence[str]) -> InputError:
     """The error for a type that no node has."""
-    listed = ", ".join(found[:12])
+    listed = ", ".join(" ".join(each.split()) for each in found[:12])
     return InputError(f"{origin} has no node of type {shortened(name)}; its types are {listed}")
 
 

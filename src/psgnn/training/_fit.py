@@ -119,12 +119,14 @@ def fit(
         with fitting_threads(trainer.view.union.num_nodes, numbers):
             trainer.run(state, folder, progress)
             result = trainer.finish(state)
+            if tensorboard is not None and team.leads:
+                # Before the run is written: the repeat of a finished one would write no events.
+                trainer.save(folder, state)
+                write_tensorboard(tensorboard, result.history)
             if fresh is not None:
                 trainer.save(folder, state)
                 result = trainer.refit(result, fresh, progress)
             trainer.write(result, folder)
-        if tensorboard is not None and team.leads:
-            write_tensorboard(tensorboard, result.history)
     return result
 
 

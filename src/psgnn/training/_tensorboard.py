@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Mapping
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
 from psgnn.errors import InputError, MissingExtraError
+from psgnn.paths import atomic_write, unfinished_parts
 
 
 def check_tensorboard(folder: str | Path) -> None:
@@ -18,13 +21,25 @@ def check_tensorboard(folder: str | Path) -> None:
 
 
 def write_tensorboard(folder: str | Path, history: Iterable[Mapping[str, Any]]) -> None:
-    """One scalar for each number of every validation."""
-    with _writer()(str(folder)) as writer:
-        for entry in history:
-            for name, value in entry.items():
-                if name not in ("epoch", "anchors"):
-                    tag = "loss" if name == "loss" else f"validation/{name}"
-                    writer.add_scalar(tag, value, int(entry["epoch"]))
+    """One scalar for each number of every validation, in a file that is named by what it holds.
+
+    A training that is repeated replaces its file, and the file of another one stays.
+    """
+    scalars = [
+        ("loss" if name == "loss" else f"validation/{name}", float(value), int(entry["epoch"]))
+        for entry in history
+        for name, value in entry.items()
+        if name not in ("epoch", "anchors")
+    ]
+    digest = sha256(json.dumps(scalars).encode()).hexdigest()[:16]
+    Path(folder).mkdir(parents=True, exist_ok=True)
+    path = Path(folder) / f"events.out.tfevents.{digest}"
+    with atomic_write(path, force=True) as temporary, unfinished_parts(temporary) as parts:
+        with _writer()(str(parts)) as writer:
+            for scalar in scalars:
+                writer.add_scalar(*scalar)
+        (events,) = parts.iterdir()
+        temporary.write_bytes(events.read_bytes())
 
 
 def _writer() -> Any:
