@@ -18,6 +18,7 @@ import psgnn.training._fit as training
 from conftest import data_of
 from psgnn.errors import InputError
 from psgnn.models import build_model
+from psgnn.models._models import LOSSES
 from psgnn.models._presets import NAMED_MODELS
 from psgnn.tasks import LinkPrediction, PairClassification, Task
 from psgnn.tasks._metrics import auc_standard_error
@@ -545,3 +546,22 @@ def test_tensorboard_gets_the_curves(tmp_path: Path) -> None:
     events = EventAccumulator(str(tmp_path))
     events.Reload()
     assert {"loss", "validation/auc"} <= set(events.Tags()["scalars"])
+
+
+# --- losses
+
+
+def test_the_pairwise_loss_is_its_formula() -> None:
+    scores = torch.tensor([[2.0, 0.0], [1.0, 1.0], [0.5, -1.0], [0.0, 3.0], [-1.0, 0.0]])
+    labels = torch.tensor([1.0, 1.0, 0.0, 0.0, 0.0])
+    gaps = [(1 - scores[p] + scores[n]) ** 2 for p, n in ((0, 2), (1, 3), (0, 4))]
+    assert torch.allclose(LOSSES["pairwise"](scores, labels), torch.stack(gaps).mean())
+    assert LOSSES["pairwise"](scores[:2], labels[:2]) == 0
+
+
+def test_a_model_learns_by_the_pairwise_loss() -> None:
+    by_pairs = train(epochs=60, loss="pairwise")
+    assert by_pairs.test["auc"] > 0.9
+    assert by_pairs.test != train(epochs=60).test
+    with pytest.raises(InputError, match="option loss='auc' cannot be used"):
+        build_model("psgnn", link_task(), loss="auc")

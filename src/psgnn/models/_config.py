@@ -100,6 +100,7 @@ class ModelConfig(BaseModel):
     state_edges: float = Field(1.0, gt=0, le=1)  # share of the edges that a training step propagates over
 
     # Training.
+    loss: Literal["cross-entropy", "pairwise"] = "cross-entropy"  # pairwise: a positive against a negative
     init: Literal["fresh", "pretrained"] = "fresh"
     epochs: int = Field(2000, ge=1)
     lr: float = Field(1e-3, gt=0)

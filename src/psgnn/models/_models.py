@@ -105,14 +105,13 @@ class PositionModel(nn.Module):
     def loss(
         self, view: TensorView, choice: AnyAnchors | None, pairs: torch.Tensor, labels: torch.Tensor
     ) -> torch.Tensor:
-        """Binary cross-entropy of the scores; with a set decoder, that of the embeddings is added."""
-        entropy = nn.functional.binary_cross_entropy_with_logits
-        scores = self.decoder.member_scores(*self._read(view, choice, pairs))
-        loss = entropy(scores, labels[:, None].expand_as(scores))
+        """The loss of the scores; with a set decoder, that of the embeddings is added."""
+        measure = LOSSES[self.config.loss]
+        loss = measure(self.decoder.member_scores(*self._read(view, choice, pairs)), labels)
         if self.embedding_decoder is not None:
             some = slice(None, None, self.config.embed_every)
             scores = self.embedding_decoder(*self.embedded(view, choice, pairs[:, some]))
-            loss = loss + entropy(scores, labels[some])
+            loss = loss + measure(scores[:, None], labels[some])
         return loss
 
     def calibrate(self, view: TensorView, choice: AnyAnchors | None, pairs: torch.Tensor) -> None:
@@ -146,6 +145,27 @@ class PositionModel(nn.Module):
             nodes, places = torch.unique(pairs, return_inverse=True)
             return self.encoder(view, choice, nodes), places
         return self.encoder(view, choice), pairs
+
+
+def cross_entropy(scores: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
+    """Binary cross-entropy of each member's scores ``[P, M]``."""
+    return nn.functional.binary_cross_entropy_with_logits(scores, labels[:, None].expand_as(scores))
+
+
+def pairwise(scores: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
+    r"""Mean of :math:`(1 - s_+ + s_-)^2` over pairs of a positive and a negative, of each member's scores ``[P, M]``.
+
+    Positives take turns until every negative has one. A step with pairs of one class alone has nothing to compare.
+    """
+    positive, negative = scores[labels == 1], scores[labels == 0]
+    if not len(positive) or not len(negative):
+        return 0 * scores.sum()
+    partner = torch.arange(max(len(positive), len(negative)), device=scores.device)
+    gaps = positive[partner % len(positive)] - negative[partner % len(negative)]
+    return (1 - gaps).square().mean()
+
+
+LOSSES = {"cross-entropy": cross_entropy, "pairwise": pairwise}
 
 
 def build_model(name: str, task: Task, preset: str = "best", seed: int = 0, **options: Any) -> PositionModel:
