@@ -9,6 +9,7 @@ import networkx as nx
 import numpy as np
 import numpy.typing as npt
 import pytest
+import torch
 from hypothesis import given, settings
 from numba.core.errors import TypingError
 
@@ -22,10 +23,10 @@ from psgnn.models import view_of
 from psgnn.positions._measure import FLOOR, Parts, Positions, positions_of
 from psgnn.positions._roles import ROLES
 from psgnn.positions._spectral import MOST_VECTORS, _Smoother, anchor_basis
-from psgnn.positions._statistics import UNKNOWN_HOPS, pair_statistics, statistic_names
+from psgnn.positions._statistics import UNKNOWN_HOPS, pair_statistics, statistic_groups, statistic_names
 from psgnn.positions._view import View
 
-PARTS = [part.name for part in fields(Parts) if part.type == "bool"]
+PARTS = [part.name for part in fields(Parts) if part.type == "bool" and part.default]
 
 # Two components and an isolated node; a random graph of one component; a path.
 BROKEN = nx.disjoint_union_all(
@@ -503,3 +504,61 @@ def test_statistics_are_finite_on_any_graph(graph: nx.Graph, seed: int) -> None:
     found = pair_statistics(positions, all_pairs(len(graph)))
     assert np.isfinite(found).all()
     assert np.abs(found).max() < 1e3
+
+
+# --- what features have in common
+
+
+def feature_columns(x: np.ndarray, graph: nx.Graph) -> dict[str, np.ndarray]:
+    data = data_of(graph)
+    data.x = torch.from_numpy(x.astype(np.float32))
+    parts = Parts(pair_features=True)
+    pairs = all_pairs(len(graph))
+    found = pair_statistics(measured(view_of([data]), np.array([[0, 3]]), parts), pairs)
+    assert found.shape[1] == len(statistic_names(parts)) == len(statistic_groups(parts))
+    return dict(zip(statistic_names(parts), found.T, strict=True))
+
+
+def cosines(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    lengths = np.linalg.norm(a, axis=1) * np.linalg.norm(b, axis=1)
+    return (a * b).sum(axis=1) / np.where(lengths > 1e-6, lengths, np.inf)
+
+
+@pytest.mark.parametrize("width", [40, 90])  # as they are, and in outlines
+def test_words_are_compared_as_their_names_say(width: int) -> None:
+    rng = np.random.default_rng(0)
+    words = (rng.random((80, width)) < 0.08).astype(float)
+    words[5] = 0
+    graph = nx.gnp_random_graph(80, 0.06, seed=2)
+    us, vs = all_pairs(80)
+    column = feature_columns(words, graph)
+    weighted = words * np.log(81 / (1 + words.sum(axis=0)))
+    np.testing.assert_allclose(column["cosine of features"], cosines(weighted[us], weighted[vs]), atol=1e-5)
+    np.testing.assert_allclose(
+        np.expm1(column["shared features"]), (words[us] * words[vs]).sum(axis=1), atol=1e-4
+    )
+    rows = weighted / np.maximum(np.linalg.norm(weighted, axis=1, keepdims=True), 1e-9)
+    left, sizes, _ = np.linalg.svd(rows)
+    outline = (left[:, :64] * sizes[:64]) if width > 64 else rows
+    near = np.stack([outline[list(graph[v]) or [v]].mean(axis=0) for v in range(80)])
+    expected = {
+        "cosine of outlines": cosines(outline[us], outline[vs]),
+        "outline of one and of the other's neighbours": (
+            cosines(outline[us], near[vs]) + cosines(near[us], outline[vs])
+        )
+        / 2,
+        "cosine of neighbours' outlines": cosines(near[us], near[vs]),
+    }
+    for name, values in expected.items():
+        np.testing.assert_allclose(column[name], values, atol=1e-4, err_msg=name)
+
+
+def test_features_that_are_no_words_are_standardised() -> None:
+    x = np.random.default_rng(1).normal(3, 2, (30, 5))
+    column = feature_columns(x, nx.cycle_graph(30))
+    us, vs = all_pairs(30)
+    scaled = (x - x.mean(axis=0)) / (x.std(axis=0) + 1e-3)
+    np.testing.assert_allclose(column["cosine of features"], cosines(scaled[us], scaled[vs]), atol=1e-4)
+    units = scaled / np.linalg.norm(scaled, axis=1, keepdims=True)
+    gaps = np.square(units[us] - units[vs]).sum(axis=1)
+    np.testing.assert_allclose(column["shared features"], -np.log1p(gaps), atol=1e-4)

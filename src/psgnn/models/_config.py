@@ -77,6 +77,7 @@ class ModelConfig(BaseModel):
     roles: bool = True
     local: bool = True
     features: bool = True
+    pair_features: bool = False  # what the features of two nodes have in common
     pair_looks: int = Field(PAIR_LOOKS, ge=2)  # at edges, for the walks and hops (half of it) of a pair
 
     kinds: list[

@@ -306,7 +306,8 @@ def _states(config: ModelConfig) -> NodeStates | None:
 
 def _parts(config: ModelConfig) -> Parts:
     known = {part.name: getattr(config, part.name) for part in dataclasses.fields(Parts)}
-    return Parts(**{**known, "kinds": tuple(config.kinds)})
+    shared = config.pair_features and _feature_channels(config) > 0
+    return Parts(**{**known, "kinds": tuple(config.kinds), "pair_features": shared})
 
 
 def _feature_channels(config: ModelConfig) -> int:

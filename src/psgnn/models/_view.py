@@ -93,6 +93,7 @@ class TensorView(View):
         view = TensorView(union, self.x, self.team)
         view.frame = None if self.frame is None else self.frame.over(union)
         view.state_rows = self.state_rows
+        view.fixed = self.fixed
         return view
 
     def only(self, graphs: IntArray, nodes: npt.NDArray[np.bool_]) -> TensorView:

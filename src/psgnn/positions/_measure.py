@@ -13,6 +13,7 @@ import numpy.typing as npt
 from psgnn.distances._propagation import Floats, spread
 from psgnn.graph._graph import Adjacency, GraphBatch, IntArray
 from psgnn.memory import empty_columns, keep_columns
+from psgnn.positions._features import FeatureMeasures, Features
 from psgnn.positions._kinds import KindMeasures
 from psgnn.positions._roles import roles_of
 from psgnn.positions._spectral import anchor_basis
@@ -47,6 +48,7 @@ class Parts:
     roles: bool = True
     local: bool = True
     features: bool = True
+    pair_features: bool = False  # what the features of two nodes have in common; for graphs that have some
     pair_looks: int = PAIR_LOOKS
     kinds: tuple[str, ...] = ()  # what the graphs have beyond plain edges, as `Kinds.names` says it
 
@@ -89,6 +91,14 @@ class Positions:
     def kind_measures(self) -> KindMeasures:
         """What directions, sides, strengths, lengths and times say of the nodes."""
         return KindMeasures(self.view.union, self.nodes, self.parts.kinds)
+
+    @cached_property
+    def feature_measures(self) -> FeatureMeasures:
+        """What the features of two nodes, and of those around them, have in common."""
+        known = self.view.fixed
+        if "features" not in known:
+            known["features"] = Features(self.view.features)
+        return FeatureMeasures.of(known["features"], self.view.union.adjacency)
 
     def oriented(self, pairs: IntArray) -> IntArray:
         """Pairs ``[2, P]`` with the node of side 0 first, where there are sides and no directions."""

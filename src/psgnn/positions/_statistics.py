@@ -12,6 +12,7 @@ from psgnn.graph._graph import IntArray
 from psgnn.kernels._compile import parallel_rows
 from psgnn.kernels._pairs import NOTHING, local_walks_within, pair_hops_within
 from psgnn.kernels._profiles import CHANNEL_STATISTICS, HOP_STATISTICS, channel_profiles, hop_profiles
+from psgnn.positions._features import FEATURE_STATISTICS
 from psgnn.positions._kinds import kind_columns, kind_statistics
 from psgnn.positions._measure import Parts, Positions
 from psgnn.positions._roles import ROLES
@@ -46,7 +47,8 @@ _HOP_COLUMNS = 5  # of them, the last
 def statistic_names(parts: Parts) -> list[str]:
     """The columns of `pair_statistics`."""
     names = _plain_names(parts)
-    return names + [name for _, name in kind_columns(parts.kinds, roles=parts.roles)]
+    names += [name for _, name in kind_columns(parts.kinds, roles=parts.roles)]
+    return names + list(FEATURE_STATISTICS) * parts.pair_features
 
 
 def _plain_names(parts: Parts) -> list[str]:
@@ -62,7 +64,8 @@ def _plain_names(parts: Parts) -> list[str]:
 
 
 def statistic_groups(parts: Parts) -> list[str]:
-    """The kind of evidence that each column of `pair_statistics` is: hops, walks, spectral, roles, local, or a kind."""
+    """The kind of evidence that each column of `pair_statistics` is: hops, walks, spectral, roles, local, a kind, or
+    features."""
     sizes = {
         "hops": len(_HOPS) * parts.hops,
         "walks": len(_CHANNEL) * (len(parts.channels) - 2 * parts.hops),
@@ -71,7 +74,8 @@ def statistic_groups(parts: Parts) -> list[str]:
         "local": len(_LOCAL) * parts.local,
     }
     found = [group for group, size in sizes.items() for _ in range(size)]
-    return found + [group for group, _ in kind_columns(parts.kinds, roles=parts.roles)]
+    found += [group for group, _ in kind_columns(parts.kinds, roles=parts.roles)]
+    return found + ["features"] * (len(FEATURE_STATISTICS) * parts.pair_features)
 
 
 @dataclass(frozen=True, eq=False)
@@ -150,8 +154,11 @@ def pair_statistics(positions: Positions, pairs: IntArray) -> Floats:
     # Products of matrices round by their shape, so pieces depend on the pairs and not on the number of cores.
     pieces = max(-(-out.shape[0] // PIECE), 2)
 
+    of_features = whole[:, whole.shape[1] - len(FEATURE_STATISTICS) * parts.pair_features :]
+    of_kinds = whole[:, out.shape[1] : whole.shape[1] - of_features.shape[1]]
     if parts.kinds:
         positions.kind_measures.prepare()
+    measures = positions.feature_measures if parts.pair_features else None
 
     def piece(first: int, last: int) -> None:
         us, vs = np.ascontiguousarray(pairs[:, first:last])
@@ -159,7 +166,9 @@ def pair_statistics(positions: Positions, pairs: IntArray) -> Floats:
         if known is None:
             _fill_without_anchors(rows, us, vs, hops[first:last], out[first:last, split:])
         if parts.kinds:
-            kind_statistics(positions, us, vs, whole[first:last, out.shape[1] :])
+            kind_statistics(positions, us, vs, of_kinds[first:last])
+        if measures is not None:
+            measures.statistics(us, vs, of_features[first:last])
 
     steps = out.shape[0] * 20.0 * (1 + positions.channels[0].size)
     parallel_rows(piece, out.shape[0], steps, parts=pieces)

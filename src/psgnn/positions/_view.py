@@ -32,6 +32,7 @@ class View:
         self.union, self.shared = union, shared
         self.features = np.ones((union.num_nodes, 1), np.float32) if features is None else features
         self.oracle = DistanceOracle(union)
+        self.fixed: dict[Any, Any] = {}  # what does not depend on the links
         self.structure: npt.NDArray[np.float64] | None = None  # kept by psgnn.positions._roles
         self.positions: tuple[Any, Any] | None = None  # kept by psgnn.positions._measure
         self.context: tuple[Any, Any] | None = None  # kept by psgnn.positions._context
