@@ -24,8 +24,11 @@ def place() -> Iterator[crashes.Place]:
         yield found
 
 
-# What is killed in a run with a refit is killed in a run without too.
-@pytest.mark.parametrize("name", [name for name in crashes.COMMANDS if name != "train"])
+# What is killed in a run with a refit is killed in a run without too; two more take minutes, and are on record.
+LEFT_OUT = ("train", "train --tensorboard", "pretrain")
+
+
+@pytest.mark.parametrize("name", [name for name in crashes.COMMANDS if name not in LEFT_OUT])
 def test_a_command_that_ends_at_any_moment_can_be_repeated(place: crashes.Place, name: str) -> None:
     row = place.attack(name, kills=2)
     assert row["failures"] == []

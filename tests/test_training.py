@@ -535,6 +535,24 @@ def test_pairs_that_do_not_fit_are_refused(pairs: torch.Tensor, message: str) ->
         train(epochs=2).score(pairs)
 
 
+def test_an_interrupted_command_writes_its_events_when_it_is_repeated(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("tensorboard", reason="the 'tensorboard' extra is not installed")
+    task, paths = link_task(), {"out": tmp_path / "run", "tensorboard": tmp_path / "events"}
+
+    def killed(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr("psgnn.training._fit.write_tensorboard", killed)
+        with pytest.raises(KeyboardInterrupt):
+            fit(build_model("gcn", task), task, epochs=3, **paths)
+    again = fit(build_model("gcn", task), task, epochs=3, **paths)
+    assert len(list((tmp_path / "events").iterdir())) == 1
+    assert again.test == fit(build_model("gcn", task), task, epochs=3).test
+
+
 def test_tensorboard_gets_the_curves(tmp_path: Path) -> None:
     pytest.importorskip("tensorboard", reason="the 'tensorboard' extra is not installed")
     task = link_task()

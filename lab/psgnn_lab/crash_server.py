@@ -55,13 +55,13 @@ def serve() -> None:
     import psgnn.scoring
     import psgnn.training._compare
     import psgnn.training._fit
-    import psgnn_lab.pretraining.pretrain
+    import psgnn_lab.pretraining.pretrain as pretraining
     from psgnn import cli
     from psgnn_lab import commands
 
     torch.set_num_threads(1)
     psgnn.training._fit.CHECKPOINT_SECONDS = 0.0  # a checkpoint after every epoch
-    psgnn_lab.pretraining.pretrain.CHECKPOINT_SECONDS = 0.0
+    vars(pretraining)["CHECKPOINT_SECONDS"] = 0.0
     for line in sys.stdin:
         asked = json.loads(line)
         report = os.memfd_create("operations")

@@ -46,7 +46,9 @@ def _scorer() -> Any:
 
 def _split(folder: Path) -> object:
     graph = _graph()
-    parts = {name: read_pairs(folder / f"{name}.csv", graph.names) for name in ("val_links", "test_links")}
+    parts: dict[str, Any] = {
+        name: read_pairs(folder / f"{name}.csv", graph.names) for name in ("val_links", "test_links")
+    }
     return LinkPrediction(graph, **parts)
 
 
