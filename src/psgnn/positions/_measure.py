@@ -206,7 +206,7 @@ def channel_sums(block: Floats, power: int) -> npt.NDArray[np.float64]:
 
 def deviation_of(moment: Floats) -> Floats:
     """The scale of channels by their mean square after the mean is taken off."""
-    return np.sqrt(moment + np.float32(LEAST_DEVIATION**2))
+    return np.asarray(np.sqrt(moment + np.float32(LEAST_DEVIATION**2)))
 
 
 def _measure(view: View, nodes: IntArray, parts: Parts) -> Positions:

@@ -174,7 +174,7 @@ def pair_statistics(positions: Positions, pairs: IntArray) -> Floats:
     parallel_rows(piece, out.shape[0], steps, parts=pieces)
     if known is None and positions.view.shared is not None:
         recent[:] = [*recent[-1:], (pairs, out[:, split:].copy(), hops)]
-    _estimate_unknown(rows, *pairs, hops, out)
+    _estimate_unknown(rows, pairs[0], pairs[1], hops, out)
     return whole
 
 
