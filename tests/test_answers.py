@@ -160,6 +160,20 @@ def test_one_lucky_link_at_the_top_is_no_evidence() -> None:
     assert found.probability(scores[:60]).sum() < 15
 
 
+def test_as_many_hits_are_expected_down_to_every_rank_as_links_were_hidden_there() -> None:
+    rng = np.random.default_rng(3)
+    # Chances fall with the rank among 3000 pairs, and 300 more stand for 300 each.
+    scores, stands_for = np.linspace(9, 0, 3300), np.repeat([1.0, 300.0], [3000, 300])
+    chance = np.append(0.6 * (1 + np.arange(3000) / 50) ** -0.8, np.full(300, 0.0008))
+    hidden = np.repeat(scores, rng.poisson(chance * stands_for))
+    labels = np.repeat([0.0, 1.0], [scores.size, hidden.size])
+    weights = np.append(stands_for, np.ones(hidden.size))
+    found = fit_calibration(np.append(scores, hidden), labels, weights, float(hidden.size))
+    expected = np.cumsum(stands_for * found.probability(scores))
+    for rank in (200, 1000, 3000, 3300):
+        assert expected[rank - 1] == pytest.approx((hidden >= scores[rank - 1]).sum(), rel=0.12)
+
+
 # --- a node
 
 

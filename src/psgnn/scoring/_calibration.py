@@ -24,9 +24,11 @@ Ranked = tuple[Floats, Floats]  # scores, and how many pairs each stands for
 SHARE_MISSING = 0.1  # of the known links, unless a person says otherwise
 RANKED, SAMPLED = 1000, 10_000
 ENOUGH_HIDDEN = 1000  # links, after which there are no more rehearsals
+COUNTED = 3 * RANKED  # pairs whose ranks are counted; those below are estimated from the sample
 REHEARSED = 10 * RANKED  # the best pairs, among which are the best of the rehearsal
-LINKS_PER_BLOCK = 5  # hidden links that a step of the probability rests on
-MOST_LOG_PROBABILITY = float(np.log(0.98))  # nothing is certain
+LINKS_PER_BLOCK, BLOCKS = 5, 100  # hidden links that a step of the probability rests on, and the most steps
+ROUNDS = 10  # that bring the sum of the probabilities of every block to its share of the missing links
+MOST_PROBABILITY = 0.98  # nothing is certain
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,16 +98,9 @@ def calibrate(
 def fit_calibration(scores: Floats, labels: Floats, weights: Floats, count: float) -> Calibration:
     """The calibration that a rehearsal gives: scores and labels of pairs, the weights of those that stand for more."""
     rehearsed = scores, labels, np.where(labels > 0, weights * count / max(labels.sum(), 1), weights)
-    weights = rehearsed[2]
     order = np.argsort(scores, kind="stable")
-    knots, log_odds = _isotonic(scores[order], labels[order], weights[order])
-    # Pairs that count as unlinked here are those that are asked about later, the truly missing links among them. So of
-    # so many such pairs as there are at a score, so many are missing links: the odds are the probability.
-    found = Calibration(knots, log_odds.clip(max=MOST_LOG_PROBABILITY), count, rehearsed)
-    others = labels == 0
-    total = float(weights[others] @ found.probability(scores[others]))
-    scaled = found.log_probability + np.log(count / total)  # they add up to the missing links
-    return Calibration(knots, scaled.clip(max=MOST_LOG_PROBABILITY), count, rehearsed)
+    knots, log_probability = _isotonic(scores[order], labels[order], rehearsed[2][order])
+    return Calibration(knots, log_probability, count, rehearsed)
 
 
 def rehearse(
@@ -174,7 +169,7 @@ def _unlinked(
 def ranked(best: npt.NDArray[Any], sample: npt.NDArray[Any], total: int) -> Ranked:
     """The best scores, with a sample of the scores below them, and how many of `total` pairs each stands for."""
     if sample.size:
-        best = np.sort(best)[::-1][:RANKED]
+        best = np.sort(best)[::-1][:COUNTED]
         sample = sample[sample < best.min()]  # above it all pairs are known
     weights = np.repeat([1.0, (total - best.size) / max(sample.size, 1)], [best.size, sample.size])
     return np.concatenate([best, sample]).astype(np.float64), weights
@@ -195,20 +190,37 @@ def _at_same_rank(scores: Floats, before: Ranked, now: Ranked) -> Floats:
 
 
 def _isotonic(scores: Floats, labels: Floats, weights: Floats) -> tuple[Floats, Floats]:
-    """Log-odds that never fall: of blocks of pairs, at their mean scores. Scores are in ascending order."""
+    """Knots and log-probabilities that never fall; scores are in ascending order.
+
+    Pairs that count as unlinked here are those that are asked about later, the truly missing links among them. So
+    the hidden links at a score, divided by the other pairs there, are the probability.
+    """
     starts, _ = pool_adjacent(labels, weights)
     # One lucky link at the top says little: it is joined with what is below, until there are enough.
     found = np.add.reduceat(labels, starts)
+    enough = max(LINKS_PER_BLOCK, labels.sum() // BLOCKS)
     above = found.sum() - np.cumsum(found)
-    starts = starts[np.flatnonzero(np.diff(above // LINKS_PER_BLOCK, prepend=-1))]
-    total = np.add.reduceat(weights, starts)
-    centres = np.add.reduceat(scores * weights, starts) / total
+    starts = starts[np.flatnonzero(np.diff(above // enough, prepend=-1))]
     # A block without a link, or of links alone, has seen too little to be sure of it.
-    least = float(weights[labels > 0].min(initial=1.0))
-    share = (np.add.reduceat(labels * weights, starts) + 0.5 * least) / (total + least)
-    knots, places = np.unique(centres, return_index=True)
-    log_odds = np.maximum.accumulate((np.log(share) - np.log1p(-share))[places])
-    return knots, log_odds
+    least = 0.5 * float(weights[labels > 0].min(initial=1.0))
+    others = np.where(labels > 0, 0.0, weights)
+    links = np.add.reduceat(labels * weights, starts)
+    share = (links + least) / (np.add.reduceat(others, starts) + least)
+    # After n hidden links and nothing else, the next pair is one with the chance (n + 1) / (n + 2).
+    seen = np.add.reduceat(labels, starts)
+    most = np.log(np.minimum((seen + 1) / (seen + 2), MOST_PROBABILITY))
+    logs = np.minimum.accumulate(np.minimum(np.log(share), most)[::-1])[::-1]
+    # The probability is that of the block between its quartiles, and rises from there to the next block.
+    sums = np.cumsum(weights)
+    before = sums[starts] - weights[starts]
+    whole = np.append(before[1:], sums[-1]) - before
+    places = np.searchsorted(sums, np.stack([before + 0.25 * whole, before + 0.75 * whole], axis=1).ravel())
+    knots = scores[places.clip(max=scores.size - 1)]
+    for _ in range(ROUNDS):
+        expected = np.add.reduceat(others * np.exp(np.interp(scores, knots, np.repeat(logs, 2))), starts)
+        off = np.log(np.where(links > 0, links, expected) / np.maximum(expected, 1e-12))
+        logs = np.maximum.accumulate(np.minimum(logs + off.clip(-0.5, 0.5), most))
+    return knots, np.repeat(logs, 2)
 
 
 BINS_PER_DECADE = 2
