@@ -254,6 +254,20 @@ def test_an_id_changes_with_the_settings_of_large_graphs_where_the_graph_is_larg
     assert [before == after for before, after in zip(*ids, strict=True)] == [True, False, True]
 
 
+def test_an_id_changes_with_the_settings_for_words_where_nodes_have_some(
+    manifest: Manifest, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = run_of(manifest)
+    psgnn = run.method.model_copy(update={"of": "psgnn"})
+    link = run.row.model_copy(update={"dataset": "cora", "dataset_options": {}, "task": "link"})
+    rows = [link, link.model_copy(update={"features": False}), link.model_copy(update={"task": "pair"})]
+    ids = []
+    for shown in (True, False):
+        monkeypatch.setitem(presets.BEST_WIDE, "psgnn", {"pair_features": shown})
+        ids.append([Run(row, psgnn, 100).id for row in rows])
+    assert [before == after for before, after in zip(*ids, strict=True)] == [False, True, True]
+
+
 def test_options_with_their_default_are_the_same_run(manifest: Manifest) -> None:
     run = run_of(manifest)
     plain = run.row.model_copy(update={"dataset_options": {}})

@@ -591,3 +591,25 @@ def test_positions_do_not_depend_on_the_blocks_they_are_made_in(monkeypatch: pyt
     monkeypatch.setattr(positions_module, "BLOCK", 7 * whole.channels[0].nbytes)  # 7 of 31 rows
     parts = channels_of(view_of([data_of(RANDOM), data_of(BROKEN)]), anchors([0, 5], [20, 22]), Parts())
     assert np.array_equal(parts.channels, whole.channels)
+
+
+def test_what_two_nodes_have_in_common_is_seen_where_links_are_between_nodes_of_the_same_words(
+    tmp_path: Path,
+) -> None:
+    rng = np.random.default_rng(0)
+    groups = np.arange(120) % 30
+    words = (rng.random((120, 90)) < 0.02) | (np.arange(90) % 30 == groups[:, None])
+    same = [(u, v) for u in range(120) for v in range(u) if groups[u] == groups[v]]
+    graph = nx.Graph(same + [tuple(pair) for pair in rng.integers(0, 120, (60, 2)) if pair[0] != pair[1]])
+    data = data_of(graph)
+    data.x = torch.from_numpy(words.astype(np.float32))[list(graph)]
+    task = LinkPrediction(data, seed=0)
+    assert build_model("psgnn", task).config.pair_features
+    assert not build_model("psgnn", PairClassification(small_communities(), seed=0)).config.pair_features
+    assert not build_model("psgnn", link_task()).config.pair_features
+    run = train(task, epochs=40, out=tmp_path / "run", members=1)
+    alone = train(task, epochs=40, members=1, pair_features=False)
+    assert run.test["auc"] != alone.test["auc"]
+    loaded = psgnn.load(tmp_path / "run")
+    assert np.array_equal(loaded.score(task.test.pairs), run.score(task.test.pairs))
+    assert "features" in run.explain("0", "30")["contributions"]

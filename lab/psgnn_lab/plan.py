@@ -32,6 +32,7 @@ class Run:
         """Equal ids mean the same measurement; titles, goals and published values play no part."""
         row, dataset = self.row, find_dataset(self.row.dataset)
         large = dataset.graphs == 1 and dataset.nodes >= LARGE_NODES
+        features = dataset.features if row.features else 0
         identity = {
             "protocol": PROTOCOL,
             "dataset": [
@@ -40,7 +41,11 @@ class Run:
             ],
             "features": row.features,
             "task": [row.task, row.task_options, row.official],
-            "method": [self.method.kind, self.method.of, settings_of(self.method, row.task, large=large)],
+            "method": [
+                self.method.kind,
+                self.method.of,
+                settings_of(self.method, row.task, large=large, features=features),
+            ],
             "seed": self.seed,
         }
         if self.method.trace:  # not otherwise, so that the ids of old runs stay
@@ -51,8 +56,8 @@ class Run:
         return f"{self.row.name}, {self.method.name}, seed {self.seed}"
 
 
-def settings_of(method: MethodSpec, task: str, *, large: bool = False) -> dict[str, Any]:
-    """The settings of a method, with those of the preset for a model, of large graphs or others.
+def settings_of(method: MethodSpec, task: str, *, large: bool = False, features: int = 0) -> dict[str, Any]:
+    """The settings of a method, with those of the preset for a model, of graphs of this size and with such features.
 
     Only what differs from the defaults of `ModelConfig` counts: a new setting leaves the ids of old runs alone.
     """
@@ -69,8 +74,8 @@ def settings_of(method: MethodSpec, task: str, *, large: bool = False) -> dict[s
     from psgnn.models._config import make_config
 
     # The number of features follows from the data, and the seed is in the id by itself.
-    config = make_config(method.of, task, 1, method.preset, 0, large=large, **method.options)
-    settings = config.model_dump(mode="json", exclude_defaults=True)
+    config = make_config(method.of, task, max(features, 1), method.preset, 0, large=large, **method.options)
+    settings = config.model_dump(mode="json", exclude_defaults=True) | {"in_channels": 1}
     if settings.get("anchors") == "log^2":
         settings["anchors"] = "log2"  # the old spelling, so that the ids of old runs stay
     if config.init == "pretrained":

@@ -15,6 +15,7 @@ from psgnn.models._presets import (
     BEST_LARGE,
     BEST_SCORER,
     BEST_TRAINING,
+    BEST_WIDE,
     CONVOLUTIONS,
     LEARNED,
     MODELS,
@@ -22,6 +23,7 @@ from psgnn.models._presets import (
     PARTS,
     PRESETS,
     PRETRAINED,
+    WIDE_FEATURES,
 )
 from psgnn.positions._measure import PAIR_LOOKS
 from psgnn.registry import ExtendedNames
@@ -159,6 +161,7 @@ def make_config(
     settings |= PARTS[name]
     if preset == "best":
         settings |= BEST_TRAINING | BEST.get(name, {}) | (BEST_LARGE.get(name, {}) if large else {})
+        settings |= BEST_WIDE.get(name, {}) if task == "link" and in_channels >= WIDE_FEATURES else {}
     elif preset == "learned":
         if name != "psgnn":
             raise InputError(

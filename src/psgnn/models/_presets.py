@@ -67,6 +67,10 @@ BEST_LARGE: dict[str, dict[str, Any]] = {
     "psgnn": {"members": 1, "batch": 1024, "embed_every": 2, "eval_every": 60}
 }
 
+# Where links are predicted and nodes carry words, `best` compares the words of the two nodes of a pair.
+WIDE_FEATURES = 64
+BEST_WIDE: dict[str, dict[str, Any]] = {"psgnn": {"pair_features": True}}
+
 # Deviates: the paper's architecture with learned anchors. They are chosen from the training pairs before training,
 # since gradients through a choice of nodes do not find them; docs/fidelity.md lists every repair.
 LEARNED: dict[str, Any] = {
