@@ -212,7 +212,8 @@ def expected_shapes(parts: Parts, hidden: int, members: int) -> dict[str, tuple[
 def network_of(tensors: Tensors, config: Mapping[str, Any]) -> Network:
     """The network of these settings; raises ValueError where the tensors are not of its shapes."""
     looks = int(config.get("pair_looks", PAIR_LOOKS))
-    kinds = (name for name in Parts.__dataclass_fields__ if name not in ("pair_looks", "kinds"))
+    left_out = ("pair_looks", "pair_features", "kinds")  # the ready-made weights read no node features
+    kinds = (name for name in Parts.__dataclass_fields__ if name not in left_out)
     wanted: dict[str, Any] = {name: bool(config[name]) for name in kinds}
     parts = Parts(**wanted, pair_looks=looks)
     members = int(config["members"])
