@@ -127,7 +127,9 @@ function fillPosition(v) {
     byHops.set(hops, [...(byHops.get(hops) || []), graph.anchors[anchor]]);
   }
   const order = [...byHops.keys()].sort((a, b) => (a < 0 ? 1e9 : a) - (b < 0 ? 1e9 : b));
-  say("position-note", order.length ? "" : "This model has no anchors, so a node has no position.");
+  say("position-note", order.length
+    ? "Hops in the graph that training saw, without the held-out links."
+    : "This model has no anchors, so a node has no position.");
   at("position-table").parentElement.hidden = !order.length;
   fillTable("position-table", [["hops", "number"], ["anchors at this distance", "text"]],
     order.map((hops) => [hops < 0 ? "not reached" : hops, byHops.get(hops).join(", ")]));
@@ -216,7 +218,7 @@ function drawExpected(run) {
   draw("expected-plot", [{ mode: "lines", x: rows.map((row) => row.rank), y: rows.map((row) => row.expected_precision),
     line: { color: COLOURS[0] }, customdata: rows.map((row) => row.rank * row.expected_precision), showlegend: false,
     hovertemplate: "of the first %{x} about %{customdata:.1f}<extra></extra>" }],
-  { xaxis: { title: { text: "rank" } }, yaxis: { title: { text: "expected precision down to it" }, range: [0, 1.02] } }, text);
+  { xaxis: { title: { text: "rank" } }, yaxis: { title: { text: "expected precision to this rank" }, range: [0, 1.02] } }, text);
   if (reliability) drawReal(reliability);
 }
 

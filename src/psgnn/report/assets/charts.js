@@ -132,8 +132,9 @@ function drawScores(run) {
 function drawReliability(run) {
   const [yes, no] = POSITIVE[run.task];
   const { probability, share, pairs, error } = run.scores.reliability;
-  const text = `How far to trust probabilities: among as many ${yes} as ${no}, the share of ${yes} by what the model says. ` +
-    `On the dashed line both agree; they are ${fixed(error, 3)} apart on average.`;
+  const text = `The score as a chance among as many ${yes} as ${no}, and the share of ${yes} at that chance. ` +
+    `On the dashed line both agree; they are ${fixed(error, 3)} apart on average.` +
+    (run.task === "link" ? " Missing links are much rarer: their probabilities are among the predictions." : "");
   say("reliability-caption", text);
   draw("reliability-plot", [
     { mode: "lines", x: [0, 1], y: [0, 1], hoverinfo: "skip", showlegend: false,
@@ -141,7 +142,7 @@ function drawReliability(run) {
     { mode: "lines+markers", x: Array.from(probability), y: Array.from(share), name: "this run", cliponaxis: false,
       customdata: Array.from(pairs), marker: { color: COLOURS[0], size: 9 }, line: { color: COLOURS[0] }, showlegend: false,
       hovertemplate: "probability %{x:.2f}: %{y:.2f} of %{customdata} pairs<extra></extra>" },
-  ], { xaxis: { title: { text: "probability that the model gives" }, range: [0, 1] },
+  ], { xaxis: { title: { text: "chance that the score gives" }, range: [0, 1] },
     yaxis: { title: { text: `share of ${yes}` }, range: [0, 1.02] } }, text);
 }
 

@@ -65,7 +65,7 @@ function fillPredictions(run) {
     : "Pairs that are not linked and that the model holds most likely to be: the missing links, best first.") +
     (run.directed ? " A link goes from source to target. Hops and common neighbours ignore directions." : "") +
     (run.sides ? ` Only pairs of ${run.sides.join(" and ")} are asked about.` : "") +
-    " Held-out links are known and left out. A score has a meaning beside other scores of this run only." +
+    " Held-out links are known and left out. Compare scores with other scores of this run only." +
     (run.explanations.length < run.predictions.length ? ` "Why" explains the first ${run.explanations.length}.` : ""));
   const likely = run.expectation.why === null, explained = new Set(run.explanations.map((each) => each.rank));
   const reasons = run.directed || run.sides;
