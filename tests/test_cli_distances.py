@@ -26,7 +26,7 @@ def test_hops_to_anchors_by_name(run: Command) -> None:
     ("arguments", "message"),
     [
         (("--engine", "dask"), "unknown engine 'dask'"),
-        (("--master", "local[2]"), "--master and --spark go with --engine spark"),
+        (("--master", "local[2]"), "--master goes with --engine spark"),
         (("--anchor-file", "none.txt"), "none.txt does not exist"),
         (("--anchor-file", "empty.txt"), "empty.txt names no node; write one per line"),
         (("--anchor-file", "strange.txt"), "no node 'z'"),

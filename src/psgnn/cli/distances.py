@@ -20,8 +20,9 @@ from psgnn.cli.arguments import (
     parse_anchors,
 )
 from psgnn.cli.reading import NOTHING, Given, reads_graph
+from psgnn.cli.spark import Engine, Master, SparkSettings, check_engine, parse_settings
 from psgnn.console import flush_notes, print_json, print_table, say
-from psgnn.errors import InputError, unknown_name
+from psgnn.errors import InputError
 
 if TYPE_CHECKING:
     import polars
@@ -121,9 +122,6 @@ def _note_more(count: int, what: str) -> None:
         say(f"the first {SHOWN} of {count} {what}")
 
 
-ENGINES = ("numba", "spark")
-
-
 @reads_graph
 def distances_command(
     graph: Annotated[
@@ -166,16 +164,9 @@ def distances_command(
     cutoff: Annotated[
         float | None, typer.Option("--cutoff", min=0, help="Farther than this counts as unreachable.")
     ] = None,
-    engine: Annotated[str, typer.Option("--engine", metavar="numba|spark", help="What computes.")] = "numba",
-    master: Annotated[
-        str | None, typer.Option("--master", help="Of Spark: local[2], yarn, spark://HOST:7077, ...")
-    ] = None,
-    spark: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--spark", metavar="KEY=VALUE", help="Setting of Spark, such as spark.executor.memory=8g."
-        ),
-    ] = None,
+    engine: Engine = "numba",
+    master: Master = None,
+    spark: SparkSettings = None,
     seed: Seed = 0,
     given: Given = NOTHING,
     force: Force = False,
@@ -200,8 +191,7 @@ def distances_command(
     from psgnn.console import flush_notes, print_json
     from psgnn.paths import check_file, check_output
 
-    if engine not in ENGINES:
-        raise unknown_name("engine", engine, ENGINES)
+    check_engine(engine, {"--master": master, "--spark": spark})
     lengths = given.how.get("weight_is") == "length"
     if cutoff is not None and not lengths:
         if cutoff < 1 or cutoff != int(cutoff):
@@ -253,8 +243,6 @@ def distances_command(
             graph, asked, master=master, options=spark, columns=columns, show_progress=not quiet
         )
     else:
-        if master or spark:
-            raise InputError("--master and --spark go with --engine spark")
         check_output(out, force=force)
         data = load_graphs(graph, given)
         about |= _here(data, asked)
@@ -323,14 +311,12 @@ def _by_spark(
     from psgnn.distances.spark import hop_columns, pick_anchors, read_links, session
     from psgnn.graph._names import read_names
 
-    pairs = [text.partition("=") for text in options or []]
-    if not all(key and equals for key, equals, _ in pairs):
-        raise InputError("--spark takes KEY=VALUE, such as spark.executor.memory=8g")
+    settings = parse_settings(options)
     out = asked.out
     # Spark may have another working folder, or another file system, than this process.
     if Path(path).exists():
         path, out = str(Path(path).resolve()), out if "://" in out else str(Path(out).resolve())
-    spark = session(master, {key: value for key, _, value in pairs})
+    spark = session(master, settings)
     try:
         links = read_links(spark, path, columns)
         nodes = links.select("a").distinct().count()

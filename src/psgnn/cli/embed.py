@@ -21,7 +21,9 @@ from psgnn.cli.arguments import (
     load_run,
 )
 from psgnn.cli.reading import NOTHING, Given, reads_graph, titled
+from psgnn.cli.spark import Engine, Master, SparkSettings, WorkFolder, check_engine, embed_by_spark
 from psgnn.console import say
+from psgnn.errors import InputError
 
 
 @reads_graph
@@ -33,6 +35,10 @@ def embed_command(
     pretrained: PretrainedOption = None,
     strict: Strict = False,
     anchor_file: AnchorFile = None,
+    engine: Engine = "numba",
+    master: Master = None,
+    spark: SparkSettings = None,
+    work: WorkFolder = None,
     given: Given = NOTHING,
     force: Force = False,
     spreadsheet: Spreadsheet = False,
@@ -52,13 +58,33 @@ def embed_command(
     Example: psgnn embed my-run -o embeddings.parquet
 
     Without a run: psgnn embed my-edges.csv -o embeddings.parquet
+
+    By Spark, which writes a folder: psgnn embed edges.parquet --engine spark --master yarn -o embeddings
     """
     from psgnn.console import flush_notes, print_json
     from psgnn.paths import check_file, check_output
 
-    check_output(out, force=force)
+    check_engine(engine, {"--master": master, "--spark": spark, "--work": work})
     if anchor_file is not None:
         check_file(anchor_file.expanduser())
+    if engine == "spark":
+        refused = {
+            "--graph": graph, "--new-anchors": new_anchors, "--pretrained": pretrained, "--strict": strict,
+            "a list of graphs": len(run) > 1,
+        }  # fmt: skip
+        for option, value in refused.items():
+            if value:
+                raise InputError(f"{option} goes with --engine numba")
+        nodes = embed_by_spark(
+            run[0], str(out), given, anchor_file=anchor_file, master=master, settings=spark, work=work,
+            force=force, show_progress=not quiet,
+        )  # fmt: skip
+        if as_json:
+            print_json({"run": titled(run), "graph": None, "out": str(out), "nodes": nodes, "engine": engine})
+        else:
+            say(f"vectors of {nodes} nodes are in {out}")
+        return
+    check_output(out, force=force)
     result = load_run(
         run,
         graph,

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from psgnn.cli.arguments import (
+    AnchorFile,
     Force,
     Json,
     NewAnchors,
@@ -23,6 +24,7 @@ from psgnn.cli.arguments import (
     load_run,
 )
 from psgnn.cli.reading import NOTHING, Given, reads_graph, titled
+from psgnn.cli.spark import Engine, Master, Question, SparkSettings, WorkFolder, by_spark, check_engine
 from psgnn.console import say
 from psgnn.errors import InputError
 
@@ -76,6 +78,11 @@ def predict_command(
     new_anchors: NewAnchors = False,
     pretrained: PretrainedOption = None,
     strict: Strict = False,
+    engine: Engine = "numba",
+    master: Master = None,
+    spark: SparkSettings = None,
+    work: WorkFolder = None,
+    anchor_file: AnchorFile = None,
     given: Given = NOTHING,
     seed: Seed = 0,
     force: Force = False,
@@ -96,22 +103,75 @@ def predict_command(
     Of one node: psgnn predict my-edges.csv --for Ada --top 10
 
     Of every node: psgnn predict my-edges.csv --for all --top 10 --out partners.parquet
+
+    By Spark: psgnn predict edges.parquet --engine spark --master 'local[2]' --top 50
     """
-    from psgnn.console import flush_notes, print_json
+    from psgnn.console import print_json
     from psgnn.paths import check_file, check_output
 
-    for each in run:
+    check_engine(engine, {"--master": master, "--spark": spark, "--work": work, "--anchor-file": anchor_file})
+    for each in run if engine != "spark" else ():
         check_source(each, runs=True)
     nodes = list(of or [])
     everyone = nodes == ["all"] and of_file is None
     of_nodes = bool(nodes) or of_file is not None
     if (pairs is not None and of_nodes) or (pairs is None and not of_nodes and top is None):
         raise InputError("pass one of --pairs FILE, --top N, or --for NODE; --top N goes with each of them")
-    if out is not None:
+    if out is not None and not (everyone and engine == "spark"):  # Spark writes a folder, at any address
         check_output(out, force=force)
-    for file in (pairs, of_file):
+    for file in (pairs, of_file, anchor_file):
         if file is not None:
             check_file(file.expanduser())
+    if engine == "spark":
+        refused = {
+            "--graph": graph, "--new-anchors": new_anchors, "--pretrained": pretrained, "--strict": strict,
+            "--why": why, "a list of graphs": len(run) > 1,
+        }  # fmt: skip
+        for option, value in refused.items():
+            if value:
+                raise InputError(f"{option} goes with --engine numba")
+        if everyone and out is None:
+            raise InputError("--for all by Spark needs --out FOLDER, where Parquet is written")
+        question = Question(
+            top, nodes, of_file, pairs, missing, anchor_file, str(out) if everyone else None, force
+        )
+        found = by_spark(
+            run[0],
+            question,
+            given,
+            master=master,
+            settings=spark,
+            work=work,
+            seed=seed,
+            show_progress=not quiet,
+        )
+        record = {
+            "run": titled(run),
+            "graph": None,
+            "pretrained": "best-link",
+            "strict": False,
+            "engine": engine,
+        }
+        if isinstance(found, int):
+            count = found
+        else:
+            count = found.height
+            if out is not None:
+                from psgnn.graph._exports import write_pairs
+
+                write_pairs(out, found, force=force, spreadsheet=spreadsheet)
+        if as_json:
+            rows = {} if out is not None or isinstance(found, int) else {"pairs": found.to_dicts()}
+            print_json({**record, "count": count, "out": None if out is None else str(out), **rows})
+        elif out is not None or isinstance(found, int):
+            say(f"{count} pairs are in {out}")
+        else:
+            what = "best missing links" if not of_nodes else f"best partners of {', '.join(nodes)}"
+            what = what if pairs is None else str(pairs)
+            _show(f"{titled(run)}: {what}", found, link=True, several=len(nodes) > 1)
+        return
+    from psgnn.console import flush_notes
+
     result = load_run(
         run,
         graph,

@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from psgnn.errors import InputError, MissingExtraError
-from psgnn.graph._headers import Columns, chosen_pair, named_pair
+from psgnn.graph._headers import Columns, chosen_pair, guess_header, named_pair
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -55,15 +55,53 @@ def session(master: str | None = None, settings: dict[str, str] | None = None) -
     return found
 
 
-def read_links(spark: SparkSession, path: str, columns: Columns | None = None) -> DataFrame:
-    """Both directions of every link of a Parquet edge list, as columns ``a`` and ``b``; self-loops are left out."""
-    from pyspark.sql import functions as F
+TEXT = {".csv": ",", ".tsv": "\t", ".txt": None}
 
+
+def read_links(
+    spark: SparkSession, path: str, columns: Columns | None = None, header: bool | None = None
+) -> DataFrame:
+    """Both directions of every link of an edge list, as columns ``a`` and ``b``; self-loops are left out.
+
+    It is Parquet, a Delta folder, text (``.csv``, ``.tsv``, also ``.gz``) or, without a slash, a table of the session's
+    catalog, as Iceberg has them. The first line of text is a header if it says so by its look.
+    """
+    kind = "Parquet"
     try:
-        table = spark.read.parquet(path)
+        if "/" not in path and not _exists(spark, path) and spark.catalog.tableExists(path):
+            return ends_of(spark.read.table(path), columns, path)
+        stem = re.sub(r"\.(gz|bz2|zst)$", "", path.rstrip("/").lower())
+        suffix = next((suffix for suffix in TEXT if stem.endswith(suffix)), None)
+        if _exists(spark, f"{path.rstrip('/')}/_delta_log"):
+            kind = "Delta"
+            table = spark.read.format("delta").load(path)
+        elif suffix is not None:
+            kind = "text"
+            table = _read_text(spark, path, TEXT[suffix], header)
+        else:
+            table = spark.read.parquet(path)
     except Exception as error:  # the kinds are Java's
         reason = " ".join(str(error).split())[:160]
-        raise InputError(f"Spark cannot read {path} as Parquet: {reason}") from None
+        raise InputError(f"Spark cannot read {path} as {kind}: {reason}") from None
+    return ends_of(table, columns, path)
+
+
+def _read_text(spark: SparkSession, path: str, separator: str | None, header: bool | None) -> DataFrame:
+    """A table of text, all of whose columns are names."""
+    lines = [row[0] for row in spark.read.text(path).limit(20).collect()]
+    if separator is None:
+        separator = max("\t, ;", key=lambda sign: sum(line.count(sign) for line in lines))
+    rows = [line.split(separator) for line in lines if line and line[0] not in "#%"]
+    if header is None:
+        pair = named_pair(rows[0], True) or (0, 1) if rows else (0, 1)
+        header = bool(rows) and guess_header(rows, pair, convention=separator != " ").header
+    return spark.read.csv(path, sep=separator, header=header, comment="#")
+
+
+def ends_of(table: DataFrame, columns: Columns | None, path: str) -> DataFrame:
+    """The same of a table that is known as `path` to the reader of an error."""
+    from pyspark.sql import functions as F
+
     names = table.columns
     pair = chosen_pair(names, columns) if columns is not None else named_pair(names, True) or (0, 1)
     if pair is None or len(names) < 2:

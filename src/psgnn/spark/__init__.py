@@ -1,0 +1,14 @@
+"""The whole prediction by Spark, for edge lists that no single machine holds (extra ``spark``)."""
+
+from typing import TYPE_CHECKING
+
+from psgnn.doors import door
+
+if TYPE_CHECKING:
+    from psgnn.spark._predict import embed, predict
+
+_MODULE_OF = {"embed": "psgnn.spark._predict", "predict": "psgnn.spark._predict"}
+
+__all__ = ["embed", "predict"]
+
+__getattr__, __dir__ = door(__name__, _MODULE_OF)
