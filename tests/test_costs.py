@@ -17,7 +17,7 @@ from psgnn.distances import shortest_distances
 from psgnn.errors import InputError
 from psgnn.graph import Graph
 from psgnn.graph._graph import Adjacency, GraphBatch
-from psgnn.kernels import _pairs, _scoring
+from psgnn.kernels import _pairs, _scoring, _ways
 from psgnn.models import build_model
 from psgnn.positions._measure import Parts, positions_of
 from psgnn.positions._statistics import FARTHEST, pair_statistics, statistic_names
@@ -81,7 +81,7 @@ class Counted(np.ndarray):  # type: ignore[type-arg]
 @pytest.fixture
 def plain(monkeypatch: pytest.MonkeyPatch) -> None:
     """Kernels as Python functions, which can be watched."""
-    for module in (_pairs, _scoring):
+    for module in (_pairs, _scoring, _ways):
         for name, kernel in vars(module).items():
             if hasattr(kernel, "py_func"):
                 monkeypatch.setattr(module, name, kernel.py_func)
@@ -128,6 +128,32 @@ def test_walks_of_a_pair_have_a_bounded_cost(graph: Graph) -> None:
     most = most_looks(lambda *csr: _pairs.local_walks(*csr, LOOKS, out), adjacency, some_pairs(adjacency))
     # Looking up a node in a sorted row takes the logarithm of its length.
     assert 0 < most <= 8 * LOOKS * (1 + np.log2(adjacency.degrees.max()))
+
+
+@pytest.mark.usefixtures("plain")
+def test_weighted_walks_of_a_pair_have_a_bounded_cost(graph: Graph) -> None:
+    adjacency = graph.adjacency
+    indptr, weights = adjacency.indptr, np.ones(adjacency.indices.size)
+    arcs, sums = (indptr, adjacency.indices.view(Counted), weights), np.ones(graph.num_nodes)
+    for pair in some_pairs(adjacency).T:
+        Counted.count = 0
+        us, vs = pair[:, None]
+        _ways.weighted_ways(*arcs, *arcs, *arcs, sums, sums, us, vs, LOOKS, np.empty((1, 6)))
+        assert 0 < Counted.count <= 3 * (adjacency.degrees[pair[0]] + LOOKS + 1)
+
+
+@pytest.mark.parametrize("name", ["star", "two hubs", "hubs among leaves"])
+def test_sampled_weighted_walks_are_near_to_all_of_them(name: str) -> None:
+    adjacency = graph_of(name).adjacency
+    arcs = (adjacency.indptr, adjacency.indices, np.ones(adjacency.indices.size))
+    degrees = adjacency.degrees.astype(float)
+    us, vs = some_pairs(adjacency)
+    order = np.argsort(us, kind="stable")
+    found = [np.empty((us.size, 6)) for _ in range(2)]
+    for most, out in zip((10**9, 100), found, strict=True):
+        _ways.weighted_ways(*arcs, *arcs, *arcs, degrees, degrees, us[order], vs[order], most, out)
+    exact, some = (out.sum(axis=0) for out in found)
+    assert np.all(np.abs(some - exact) <= 0.5 * exact + 1)
 
 
 @pytest.mark.usefixtures("plain")

@@ -37,7 +37,8 @@ def weighted_ways(
     The first step follows the first arcs, the second the next; a row of the last arcs lists the nodes ``b`` that lead
     to it. Columns: walks of two steps ``u -> a -> v``, and these over ``inner[a]``; walks of three steps over
     ``sqrt(outer[b])``, over ``sqrt(inner[a])``, over both roots, over both numbers. From a node of more than `most`
-    walks of two steps every n-th first step stands for the others.
+    walks of two steps every n-th of them stands for the others. A node of more than `most` last arcs is looked for from
+    some ``most / 8`` of the nodes that are reached in two steps.
     """
     num_nodes = indptr.size - 1
     plain, rooted, shared = np.zeros(num_nodes), np.zeros(num_nodes), np.zeros(num_nodes)
@@ -53,11 +54,13 @@ def weighted_ways(
             reached, ways = 0, 0
             for j in range(indptr[u], indptr[u + 1]):
                 ways += next_indptr[indices[j] + 1] - next_indptr[indices[j]]
-            stride = 1 + ways // most
-            for j in range(indptr[u], indptr[u + 1], stride):
+            stride, ahead = 1 + ways // most, 0
+            for j in range(indptr[u], indptr[u + 1]):
                 a = indices[j]
                 step = weights[j] * stride
-                for k in range(next_indptr[a], next_indptr[a + 1]):
+                start = next_indptr[a] + ahead
+                ahead = (ahead - (next_indptr[a + 1] - next_indptr[a])) % stride
+                for k in range(start, next_indptr[a + 1], stride):
                     b = next_indices[k]
                     if not seen[b]:
                         seen[b] = True
@@ -69,10 +72,20 @@ def weighted_ways(
                     shared[b] += weight / inner[a]
         out[i, 0], out[i, 1] = plain[v], shared[v]
         one, other, both, all_over = 0.0, 0.0, 0.0, 0.0
-        for j in range(last_indptr[v], last_indptr[v + 1]):
-            b = last_indices[j]
+        start, stop = last_indptr[v], last_indptr[v + 1]
+        short = stop - start <= most
+        stride = 1 if short else 1 + 8 * reached // most
+        for k in range(0, stop - start if short else reached, stride):
+            if short:
+                j = start + k
+                b = last_indices[j]
+            else:  # fewer are reached than lead to a hub
+                b = touched[k]
+                j = start + np.searchsorted(last_indices[start:stop], b)
+                if j == stop or last_indices[j] != b:
+                    continue
             if seen[b] and b != u:
-                weight, root = last_weights[j], np.sqrt(outer[b])
+                weight, root = last_weights[j] * stride, np.sqrt(outer[b])
                 one += plain[b] * weight / root
                 other += rooted[b] * weight
                 both += rooted[b] * weight / root
