@@ -111,3 +111,23 @@ HEART = {
         ),
     )
 }
+
+OGB_PAGE = "https://ogb.stanford.edu/docs/linkprop"
+
+
+def _ogb(name: str, split: str) -> dict[str, DataFile]:
+    """The files of a benchmark where the archive of OGB is unpacked into ``ogbl-NAME``."""
+    page, folder = f"{OGB_PAGE}/#ogbl-{name}", f"ogbl-{name}"
+    parts = {
+        part: _unpinned(page, f"{folder}/split/{split}/{part}.pt") for part in ("train", "valid", "test")
+    }
+    return {**parts, "nodes": _unpinned(page, f"{folder}/raw/num-node-list.csv.gz")}
+
+
+OGB = {
+    name: _ogb(name, split)
+    for name, split in (("collab", "time"), ("ppa", "throughput"), ("citation2", "time"))
+}
+OGB_NODE_FEATURES = {
+    name: _unpinned(f"{OGB_PAGE}/#ogbl-{name}", f"ogbl-{name}/raw/node-feat.csv.gz") for name in OGB
+}

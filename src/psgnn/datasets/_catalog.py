@@ -261,6 +261,25 @@ _ROWS = (
         files=files.DDI,
         extras={"names": files.DDI_NAMES},
     ),
+    *(
+        Dataset(
+            f"ogbl-{name}",
+            build=f"psgnn.datasets._ogb:{build}",
+            graphs=1,
+            nodes=nodes,
+            edges=edges,
+            features=features,
+            licence="see OGB",
+            source=benchmarks.OGB[name]["train"].page,
+            files=benchmarks.OGB[name],
+            extras={"features": benchmarks.OGB_NODE_FEATURES[name]},
+        )
+        for name, build, nodes, edges, features in (
+            ("collab", "ogb_links", 235868, 1179052, 128),
+            ("ppa", "ogb_links", 576289, 21231931, 58),
+            ("citation2", "ogb_citations", 2927963, 30387995, 128),
+        )
+    ),
 )
 CATALOG: dict[str, Dataset] = {row.name: row for row in _ROWS}
 
