@@ -346,4 +346,4 @@ def test_the_groups_of_seal_are_no_classes(shared_data: Path) -> None:
 
 
 def test_every_dataset_is_in_the_catalogue() -> None:
-    assert len(psgnn.datasets.dataset_names()) == 10 + 8 + 7 + 5 + 1 + 8 + 1
+    assert len(psgnn.datasets.dataset_names()) == 10 + 8 + 7 + 5 + 1 + 8 + 1 + 3
