@@ -46,7 +46,7 @@ def _count_ones(word: np.uint64) -> np.uint64:
 @njit(cache=True, nogil=True)
 def _trailing_zeros(word: np.uint64) -> np.uint64:
     """Zeros below the lowest one of a word that is not zero."""
-    return _count_ones(~word & (word - np.uint64(1)))
+    return _count_ones(~word & (word - np.uint64(1)))  # type: ignore[no-any-return]
 
 
 @njit(cache=True, nogil=True)
