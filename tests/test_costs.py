@@ -130,6 +130,18 @@ def test_walks_of_a_pair_have_a_bounded_cost(graph: Graph) -> None:
     assert 0 < most <= 8 * LOOKS * (1 + np.log2(adjacency.degrees.max()))
 
 
+def test_walks_of_a_pair_do_not_depend_on_the_others(graph: Graph) -> None:
+    adjacency, pairs = graph.adjacency, some_pairs(graph.adjacency)
+    pairs = np.concatenate([pairs, np.sort(pairs, axis=0)], axis=1)
+    out, alone = np.empty((pairs.shape[1], 6)), np.empty((pairs.shape[1], 6))
+    _pairs.local_walks(adjacency.indptr, adjacency.indices, *pairs, 5, out)
+    for i, (u, v) in enumerate(pairs.T):
+        _pairs.local_walks(
+            adjacency.indptr, adjacency.indices, np.array([u]), np.array([v]), 5, alone[i : i + 1]
+        )
+    assert np.array_equal(out, alone)
+
+
 @pytest.mark.usefixtures("plain")
 def test_weighted_walks_of_a_pair_have_a_bounded_cost(graph: Graph) -> None:
     adjacency = graph.adjacency

@@ -95,7 +95,12 @@ def local_walks_within(
 ) -> None:
     """`local_walks` in a part of a graph, as for `pair_hops_within`, which has the rows that `rows_of_walks` names."""
     first = _scratch.fit(starts.size, us.size)
-    _local_walks(starts, ends, indices, us, vs, most, first, _scratch.marks, out)
+    # Pairs of one hub one after the other: its row is marked once for all of them.
+    hubs = np.where(ends[us] - starts[us] >= ends[vs] - starts[vs], us, vs)
+    order = np.argsort(hubs, kind="stable")
+    found = np.empty((us.size, out.shape[1]))
+    _local_walks(starts, ends, indices, us[order], vs[order], most, first, _scratch.marks, found)
+    out[order] = found
 
 
 @njit(cache=True, nogil=True)
@@ -361,7 +366,7 @@ def _local_walks(
         out[i] = 0.0
         u, v, ways = _ends(starts, ends, indices, us[i], vs[i], most)
         degree_u, degree_v = ends[u] - starts[u], ends[v] - starts[v]
-        if v != marked and (degree_v <= most or _is_shared(us, vs, i, v, degree_v // most)):
+        if v != marked and (degree_v <= most or _is_shared(us, vs, i, v, degree_v // (4 * most))):
             marked, mark = v, first + i
             for j in range(starts[v], ends[v]):
                 near[indices[j]] = mark
