@@ -100,6 +100,7 @@ def test_any_table_is_read_or_refused(
         ("interrupted paper, tensors", 24, 15),
         ("interrupted psgnn, tensors", 0, 12),
         ("interrupted psgnn, tensors", 24, 305),
+        ("kinds: graphs by a column", 0, 1050),
         ("labels", 24, 2595),
         ("negative links, npy", 24, 13),
         ("negative links, npz", 24, 1614),

@@ -68,6 +68,13 @@ def test_anchors_of_another_shape_are_refused(anchors: Any) -> None:
         psgnn.pretrained().on(grid, anchors=anchors)
 
 
+def test_a_name_of_several_lines_leaves_a_message_in_one(tmp_path: Path) -> None:
+    (tmp_path / "g.csv").write_text('source,target,part\na,b,one\nc,c,"two\nlines"\n')
+    with pytest.raises(InputError) as caught:
+        psgnn.read_graph(tmp_path / "g.csv", graph_id="part")
+    assert "graph two lines has no edges between different nodes" in str(caught.value)
+
+
 def test_names_without_an_order_are_refused() -> None:
     with pytest.raises(InputError, match="node_names is a set; give a list with a name for every node"):
         psgnn.Graph.from_edges(np.array([[0, 1], [1, 2]]), names={"a", "b", "c"})

@@ -14,6 +14,10 @@ from numbers import Integral
 class PsgnnError(Exception):
     """Base of every error that psgnn raises on purpose."""
 
+    def __str__(self) -> str:
+        """The message, in one line also where a name in it has several."""
+        return " ".join(super().__str__().splitlines())
+
 
 class InputError(PsgnnError, ValueError):
     """A file, an option or an argument that cannot be used as it is."""
