@@ -125,7 +125,7 @@ def markdown(rows: list[dict[str, Any]]) -> str:
         "best rule: found | removals |",
         "| --- | ---: | ---: |" + " ---: |" * 5,
     ]
-    inside = {scorer: [0, 0] for scorer in sure}
+    inside = {scorer: [0, 0, 0] for scorer in sure}
     for name in (*GRAPHS, VILLAGE):
         by_scorer = {
             each: [row for row in rows if (row["graph"], row["scorer"]) == (name, each)] for each in SCORERS
@@ -139,16 +139,21 @@ def markdown(rows: list[dict[str, Any]]) -> str:
                 means = [float(np.mean([row[f"{kind}_{rank}"] for row in own])) for kind in kinds if own]
                 far = len(means) == 2 and not within(*means)
                 if len(means) == 2 and name != VILLAGE:
+                    off = abs(means[0] - means[1]) * len(own) ** 0.5
                     inside[scorer][0] += not far
-                    inside[scorer][1] += 1
+                    inside[scorer][1] += far and off <= 2 * means[1] ** 0.5
+                    inside[scorer][2] += 1
                 text = ", ".join(f"{mean:.1f}".removesuffix(".0") for mean in means) or "-"
                 cells.append(f"*{text}*" if far else text)
             removed = np.mean([row["removed"] for row in by_scorer["ready-made"]])
             counts = "/".join(str(len(by_scorer[each])) for each in sure)
             lines.append(f"| {name} | {removed:,.0f} | {rank} | {' | '.join(cells)} | {counts} |")
-    shares = ", ".join(f"{scorer} {good} of {total}" for scorer, (good, total) in inside.items())
+    shares = "; ".join(
+        f"{scorer} {good} of {total}, and {chance} more within two standard deviations of chance"
+        for scorer, (good, chance, total) in inside.items()
+    )
     summary = (
-        f"Lists of the ten graphs whose found and expected hits are within a factor of {FACTOR}: {shares}."
+        f"Lists whose found and expected hits are within a factor of {FACTOR}, without the village: {shares}."
     )
     return "\n".join(lines) + f"\n\n{summary}\n"
 
