@@ -300,6 +300,40 @@ def test_a_killed_prediction_goes_on_and_ends_as_on_one_machine(
         predict(spark, table, pairs=[("anna", "person 1")], anchors=anchors, work=str(tmp_path / "work"))
 
 
+def test_vectors_and_partners_of_all_nodes_are_written_by_the_workers(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    import psgnn
+    from psgnn.distances.spark import read_links
+    from psgnn.spark._mail import Post
+    from psgnn.spark._predict import prepare, write_embeddings, write_partners
+
+    graph = nx.karate_club_graph()
+    links = read_links(spark, write(tmp_path / "e.parquet", np.array(graph.edges).T))
+    scorer = prepare(Post(spark, str(tmp_path / "work"), 2), links, anchors=[0, 33, 16, 9])
+    (tmp_path / "taken").mkdir()
+    (tmp_path / "taken" / "thesis.txt").write_text("mine")
+    with pytest.raises(InputError, match=r"holds 'thesis\.txt'"):
+        write_embeddings(scorer, str(tmp_path / "taken"), force=True)
+    write_embeddings(scorer, str(tmp_path / "vectors"))
+    here = psgnn.pretrained().on([psgnn.read_graph(graph)], anchors=[0, 33, 16, 9])
+    vectors = pl.read_parquet(tmp_path / "vectors" / "*.parquet").sort("node")
+    assert vectors["node"].to_list() == list(range(34))
+    assert np.allclose(np.stack(vectors["embedding"].to_list()), here.embed(), atol=1e-3)
+    count = write_partners(scorer, str(tmp_path / "partners"), top=2, missing=None)
+    found = pl.read_parquet(tmp_path / "partners" / "*.parquet").cast(
+        {"source": pl.String, "target": pl.String}
+    )
+    expected = here.predict(of="all", top=2)
+    assert count == found.height == expected.height
+    both = found.join(expected, on=["source", "target"])
+    assert both.height >= 0.95 * count
+    assert np.allclose(both["score"], both["score_right"], atol=1e-3)
+    assert found["probability"].null_count() == count  # too few links to rehearse with
+    with pytest.raises(InputError, match="exists; pass --force"):
+        write_partners(scorer, str(tmp_path / "partners"), top=2, missing=None)
+
+
 def test_what_predictions_by_spark_do_not_take(run: Command, tmp_path: Path) -> None:
     write(tmp_path / "e.parquet", np.array(nx.path_graph(5).edges).T)
     spark = ("predict", "e.parquet", "--engine", "spark")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -29,7 +28,7 @@ from psgnn.errors import InputError
 @reads_graph
 def embed_command(
     run: RunsArgument,
-    out: Annotated[Path, typer.Option("--out", "-o", help="Write the embeddings (.parquet .csv .tsv .npz).")],
+    out: Annotated[str, typer.Option("--out", "-o", help="Write the embeddings (.parquet .csv .tsv .npz).")],
     graph: OtherGraph = None,
     new_anchors: NewAnchors = False,
     pretrained: PretrainedOption = None,

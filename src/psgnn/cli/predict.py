@@ -72,7 +72,7 @@ def predict_command(
     ] = None,
     why: Annotated[bool, typer.Option("--why", help="Add the main reason for each pair.")] = False,
     out: Annotated[
-        Path | None, typer.Option("--out", "-o", help="Write the pairs (.csv .tsv .parquet .npz).")
+        str | None, typer.Option("--out", "-o", help="Write the pairs (.csv .tsv .parquet .npz).")
     ] = None,
     graph: OtherGraph = None,
     new_anchors: NewAnchors = False,

@@ -8,6 +8,7 @@ step is written before the next one begins, so that a job that was killed goes o
 from __future__ import annotations
 
 import json
+import re
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -20,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from psgnn.distances.spark import OUTPUT, _exists, _foreign, _move, _remove
+from psgnn.distances.spark import OUTPUT, _exists, _foreign, _move, _path, _remove
 from psgnn.errors import InputError
 
 if TYPE_CHECKING:
@@ -127,7 +128,7 @@ class Post:
 
     def kept(self, make: Callable[[], DataFrame], name: str) -> DataFrame:
         """Letters that are written once: now, or by the job that was killed before."""
-        path = f"{self.folder}/{self.done:04d}-{name.replace(' ', '-')}"
+        path = f"{self.folder}/{self.done:04d}-{re.sub('[^a-z0-9]+', '-', name)}"  # HDFS takes no colons
         self.done += 1
         began = time.monotonic()
         if _exists(self.spark, f"{path}/_SUCCESS"):
@@ -137,7 +138,8 @@ class Post:
                 told = make().selectExpr("*", f"place = {REPORT} as told")
                 writer = told.write.partitionBy("told").mode("overwrite")
                 writer.option("compression", "none").parquet(path)
-        self.log.append({"stage": name, "seconds": round(time.monotonic() - began, 3)})
+        seconds = round(time.monotonic() - began, 3)
+        self.log.append({"stage": name, "seconds": seconds, "bytes": _size(self.spark, path)})
         found = self.spark.read.schema(f"{SCHEMA}, told boolean").parquet(path)
         self._paths[id(found)] = path
         self._alive.append(found)
@@ -241,6 +243,12 @@ def check_place(spark: SparkSession, out: str, *, force: bool) -> None:
         foreign = _foreign(spark, out, OUTPUT)
         if foreign is not None:
             raise InputError(f"{out} holds {foreign}, which psgnn did not write; choose another --out")
+
+
+def _size(spark: SparkSession, path: str) -> int:
+    """The bytes of the files in a folder: what a step wrote, and the next one moves."""
+    system, where = _path(spark, path)
+    return int(system.getContentSummary(where).getLength())
 
 
 class _Worker:
