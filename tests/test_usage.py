@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import polars as pl
 import pytest
 
 import psgnn
@@ -73,6 +74,14 @@ def test_a_name_of_several_lines_leaves_a_message_in_one(tmp_path: Path) -> None
     with pytest.raises(InputError) as caught:
         psgnn.read_graph(tmp_path / "g.csv", graph_id="part")
     assert "graph two lines has no edges between different nodes" in str(caught.value)
+
+
+@pytest.mark.parametrize("wrong", [[b"1", b"2"], [[1], [2]], [{"x": 1}, {"x": 2}]])
+@pytest.mark.parametrize("column", ["source", "n"])
+def test_columns_of_bytes_or_lists_are_refused(column: str, wrong: list[Any]) -> None:
+    frame = pl.DataFrame({"source": ["a", "b"], "target": ["b", "c"], "n": [1, 2]} | {column: wrong})
+    with pytest.raises(InputError, match=rf"the column '{column}' holds \w+"):
+        psgnn.read_graph(frame, weight="n", weight_is="strength")
 
 
 def test_names_without_an_order_are_refused() -> None:

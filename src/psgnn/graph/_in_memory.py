@@ -69,6 +69,11 @@ def _edge_table(frame: Any, how: ReadOptions) -> Table:
     more = asked_columns("the table", names, how, pair)
     ignored = ignored_columns(names, below, (*pair, *more.values()))
     found = {role: _column(frame, i) for role, i in more.items()}
+    for i, column in zip((*pair, *more.values()), (first, second, *found.values()), strict=True):
+        if column.dtype.is_nested() or column.dtype in (pl.Binary, pl.Object):  # such as bytes in a database
+            raise InputError(
+                f"the column '{names[i]}' holds {column.dtype}; store numbers, dates or strings there"
+            )
     titles = (names[pair[0]], names[pair[1]])
     return Table(first, second, _row_of_table, found, titles, ignored, typed=True)
 
