@@ -253,10 +253,13 @@ def test_an_anchor_file_may_have_a_header_and_comments(run: Command) -> None:
         (("--sets", "gap.csv"), "expected two fields"),
         (("--sets", "sets.csv", "--cutoff", "2"), "--cutoff goes with anchors and pairs"),
         (("--sets", "sets.csv", "--engine", "spark"), "--sets goes with --engine numba"),
-        (("--pairs", "sets.csv", "--master", "local"), "--pairs goes with --engine numba"),
+        (("--pairs", "sets.csv", "--engine", "spark"), "--pairs goes with --engine numba"),
         ((), "pass --out FILE, or ask about --sets or --pairs"),
-        (("--anchor-file", "first.txt", "--out", "x.csv"), "first.txt: the graph has no node 'adda'"),
-        (("--anchor-file", "one.txt", "--out", "x.csv"), "one.txt: the graph has no node 'anchor'"),
+        (
+            ("--anchor-file", "first.txt", "--out", "x.csv"),
+            "first.txt, line 1: the graph has no node 'adda'; did",
+        ),
+        (("--anchor-file", "one.txt", "--out", "x.csv"), "one.txt, line 1: the graph has no node 'anchor'"),
         (("--sets", "sets.csv", "--out", "x.doc"), "x.doc"),
     ],
 )

@@ -8,7 +8,9 @@ Parquet folders, so an interrupted job goes on with the last whole one, and the 
 from __future__ import annotations
 
 import logging
+import os
 import re
+import sys
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -38,6 +40,10 @@ def session(master: str | None = None, settings: dict[str, str] | None = None) -
     builder = SparkSession.builder.appName("psgnn distances")
     if master is not None:
         builder = builder.master(master)
+        if master.startswith(
+            "local"
+        ):  # otherwise workers would be the first python3 of the PATH, without psgnn
+            os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     # Two anchors may differ in nothing but capitals, and a column is named after each.
     builder = builder.config("spark.ui.showConsoleProgress", "false").config(
         "spark.sql.caseSensitive", "true"
