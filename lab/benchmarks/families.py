@@ -188,8 +188,8 @@ def main() -> None:
     for family in arguments.only or FAMILIES:
         if all((row["family"], row["nodes"]) != (family, arguments.nodes) for row in rows):
             rows.append(measure(family, arguments.nodes))
-            rows.sort(key=lambda row: (-row["nodes"], list(FAMILIES).index(row["family"])))
             print(json.dumps(rows[-1]), file=sys.stderr, flush=True)
+            rows.sort(key=lambda row: (-row["nodes"], list(FAMILIES).index(row["family"])))
             write({"rows": rows}, arguments.json)
     publish({"rows": rows}, markdown(rows), arguments.json)
 
