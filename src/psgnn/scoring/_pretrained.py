@@ -126,13 +126,17 @@ class Pretrained:
                 bound = "at least" if outside[0] < low else "at most"
                 if name.startswith("log "):
                     name, value, limit = name.removeprefix("log "), math.exp(value), math.exp(limit)
-                unusual.append(f"{name} {value:.3g} (there {bound} {limit:.3g})")
-        if unusual:
-            log.warning(
-                "this graph is unlike those that the ready-made weights were trained on: %s. "
-                "Treat the scores with care, or train a model.",
-                ", ".join(unusual),
-            )
+                unusual.append((name, f"{value:.3g}", f"{bound} {limit:.3g}"))
+        if not unusual:
+            return
+        name, value, bound = unusual[0]
+        if name == "nodes":  # which says why the rest is unusual, too
+            size = "smaller" if bound.startswith("at least") else "larger"
+            found = f"is {size} than any the ready-made weights were trained on ({value} nodes; {bound})"
+        else:
+            list_of_all = ", ".join(f"{name} {value} (there {bound})" for name, value, bound in unusual)
+            found = f"is unlike those that the ready-made weights were trained on: {list_of_all}"
+        log.warning("this graph %s. Treat the scores with care, or train a model.", found)
 
 
 @dataclass(frozen=True, eq=False)
