@@ -557,7 +557,10 @@ def test_a_graph_unlike_all_others_is_pointed_out(caplog: pytest.LogCaptureFixtu
     assert "trained on: mean degree 149 (there at most " in caplog.text
     caplog.clear()
     psgnn.pretrained().on([data_of(nx.path_graph(8))])
-    assert "graph is smaller than any the ready-made weights were trained on (8 nodes; at least 17)." in caplog.text
+    assert (
+        "graph is smaller than any the ready-made weights were trained on (8 nodes; at least 17)."
+        in caplog.text
+    )
     assert "eigenvalue" not in caplog.text
     caplog.clear()
     psgnn.pretrained().on(psgnn.load_dataset("grid"))
