@@ -16,7 +16,7 @@ from psgnn.scoring._every_node import EXACT_NODES, HUBS
 from psgnn.scoring._network import Network
 from psgnn.spark._blocks import Block, Plan, by_kind
 from psgnn.spark._mail import ANSWER, REPORT, Letter, letters_of
-from psgnn.spark._search import Finder, to_buckets
+from psgnn.spark._search import Finder, to_buckets, vectors_of
 from psgnn.spark._tasks import PAIRS, begin_pairs, fetch, finish_pairs
 
 if TYPE_CHECKING:
@@ -37,15 +37,8 @@ def embedded(
     """The embeddings of own nodes, as answers."""
     kinds = by_kind(letters)
     block = Block(plan, place, kinds["block"][0].arrays)
-    rows, traits = kinds["positions 000"][0].arrays, kinds["roles"][0].arrays["x"]
-    for first in range(0, block.size, 2**11):
-        some = slice(first, min(first + 2**11, block.size))
-        size = some.stop - first
-        h = network.embed_rows(
-            rows["channels"][some], traits[some], rows["basis"][some],
-            np.repeat(values[:1], size, axis=0), np.full(size, count),
-        )  # fmt: skip
-        nodes = np.arange(block.first + first, block.first + some.stop)
+    for first, h in vectors_of(kinds, block.size, network, values, count):
+        nodes = block.first + first + np.arange(h.shape[0])
         yield Letter(ANSWER, f"rows {first:012d}", {"id": nodes, "embedding": h})
 
 

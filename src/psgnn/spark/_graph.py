@@ -13,8 +13,7 @@ from psgnn.distances.spark import _exists
 from psgnn.errors import InputError
 from psgnn.graph._edges import INTEGER
 from psgnn.graph._graph import IntArray
-from psgnn.spark import _blocks as blocks
-from psgnn.spark._blocks import Plan
+from psgnn.spark._blocks import Plan, answer_degrees, build, note_degrees
 from psgnn.spark._mail import SCHEMA, Letter, Post, Work, batches, rows_of
 
 if TYPE_CHECKING:
@@ -74,8 +73,8 @@ def in_blocks(post: Post, links: DataFrame, *, least: int = 1) -> Blocks:
 def finished(post: Post, plan: Plan, mail: DataFrame, nodes: DataFrame) -> Blocks:
     """The blocks from letters with their entries."""
     steps: list[tuple[str, Work]] = [
-        ("build", partial(blocks.build, plan)), ("degrees", blocks.answer_degrees),
-        ("blocks", blocks.note_degrees),
+        ("build", partial(build, plan)), ("degrees", answer_degrees),
+        ("blocks", note_degrees),
     ]  # fmt: skip
     reports: list[Letter] = []
     for name, work in steps:

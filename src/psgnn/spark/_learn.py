@@ -17,7 +17,7 @@ from psgnn.positions._context import (
     ratios_between,
 )
 from psgnn.scoring._network import Network, newton_step
-from psgnn.spark import _blocks as blocks
+from psgnn.spark._blocks import pairs_by_rank
 from psgnn.spark._graph import Blocks
 from psgnn.spark._mail import Post
 from psgnn.spark._tasks import Judge, describe
@@ -57,7 +57,7 @@ def links_of_ranks(
     plan = replace(graph.plan, hidden=(hidden.links,))
     gone = np.histogram(hidden.links.max(axis=0, initial=-1), plan.bounds)[0] if hidden.ranks.size else 0
     lower = graph.lower - np.concatenate([[0], np.cumsum(gone * np.ones(plan.bounds.size - 1, np.int64))])
-    work = partial(blocks.pairs_by_rank, plan, links, others, graph.upper, lower)
+    work = partial(pairs_by_rank, plan, links, others, graph.upper, lower)
     table, reports = post.step(name, graph.mail, work)
     post.drop(table)
 

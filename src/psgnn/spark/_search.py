@@ -42,6 +42,7 @@ WALKED = 2048  # consecutive nodes of a task that walks
 ALL_SCORED = 200_000  # candidates: with fewer, all are scored
 LEAF_NODES = 50_000  # whose embeddings are compared at one place
 SAMPLED = 20_000  # nodes whose embeddings say where larger graphs are cut
+EMBEDDED = 2048  # nodes at once
 PER_BUCKET = 40_000  # candidates that lie at one place, about
 
 
@@ -95,23 +96,25 @@ def embed(
     kinds = by_kind(letters)
     block = Block(plan, place, kinds["block"][0].arrays)
     yield from (letter for letter in letters if letter.kind != "roles")
-    rows, traits = kinds["positions 000"][0].arrays, kinds["roles"][0].arrays["x"]
-    parts = []
-    for first in range(0, block.size, 2**11):
-        some = slice(first, first + 2**11)
-        size = rows["basis"][some].shape[0]
-        h = network.embed_rows(
-            rows["channels"][some], traits[some], rows["basis"][some],
-            np.repeat(values[:1], size, axis=0), np.full(size, count),
-        )  # fmt: skip
-        parts.append(h if projection is None else h @ projection)
-    h = np.concatenate(parts)
+    parts = [h for _, h in vectors_of(kinds, block.size, network, values, count)]
+    h = np.concatenate(parts if projection is None else [part @ projection for part in parts])
     yield Letter(place, "embedded", {"h": h})
     degrees = block.degrees[block.own]
     hubs = np.argsort(-degrees, kind="stable")[:PROMINENT]
     drawn = np.random.default_rng([1, place]).random(block.size) < share
     found = {"hubs": hubs + block.first, "degrees": degrees[hubs], "sample": h[drawn]}
     yield Letter(REPORT, "embedded", found)
+
+
+def vectors_of(
+    kinds: dict[str, list[Letter]], size: int, network: Network, values: Floats, count: int
+) -> Iterator[tuple[int, Floats]]:
+    """The embeddings of the own nodes of a block, some at a time, and the place of the first of them."""
+    rows, traits = kinds["positions 000"][0].arrays, kinds["roles"][0].arrays["x"]
+    for first in range(0, size, EMBEDDED):
+        some = slice(first, min(first + EMBEDDED, size))
+        of_graph = np.repeat(values[:1], some.stop - first, axis=0), np.full(some.stop - first, count)
+        yield first, network.embed_rows(rows["channels"][some], traits[some], rows["basis"][some], *of_graph)
 
 
 def send_to_leaves(plan: Plan, leaves: Leaves, place: int, letters: list[Letter]) -> Iterator[Letter]:

@@ -126,11 +126,6 @@ class Part:
         """The numbers of nodes here."""
         return np.asarray(np.searchsorted(self.ids, nodes))
 
-    @property
-    def missing(self) -> IntArray:
-        """The nodes whose rows were wanted."""
-        return np.asarray(self.ids[self.wanted])
-
 
 def with_links(known: Arrays | None, came: list[Letter]) -> Arrays:
     """Rows of links together, sorted by node."""
@@ -189,11 +184,8 @@ def go_on_with_pairs(judge: Judge, place: int, letters: list[Letter]) -> Iterato
     rows_of_walks(*rows, us, vs, PARTS.pair_looks, part.wanted)
     hops = np.empty(us.size)
     pair_hops_within(*rows, us, vs, FARTHEST, hops, part.wanted, PARTS.pair_looks // 2)
-    missing = part.missing
-    if missing.size:
-        yield Letter(place, "task", task | {f"links {name}": array for name, array in links.items()})
-        yield from ask(plan, "links wanted", missing)
-        yield Letter(REPORT, "waiting", {"rows": np.array([missing.size])})
+    if part.wanted.any():
+        yield from _wait(plan, place, task, links, part)
         return
     # Positions are rows of `nodes`, links those of `ids`: the nodes of pairs are put first.
     nodes = task["of nodes"]
@@ -206,6 +198,14 @@ def go_on_with_pairs(judge: Judge, place: int, letters: list[Letter]) -> Iterato
     )  # fmt: skip
     found = judge.found(view, statistics_of_rows(of, us, vs))
     yield Letter(REPORT, "found", {"view": task["view"], "place": task["place"], "found": found})
+
+
+def _wait(plan: Plan, place: int, task: Arrays, links: Arrays, part: Part) -> Iterator[Letter]:
+    """Keep the task with the rows that it has, and ask for those that were wanted."""
+    missing = part.ids[part.wanted]
+    yield Letter(place, "task", task | {f"links {name}": array for name, array in links.items()})
+    yield from ask(plan, "links wanted", missing)
+    yield Letter(REPORT, "waiting", {"rows": np.array([missing.size])})
 
 
 def _links_in(task: Arrays) -> Arrays | None:
@@ -290,10 +290,7 @@ def go_on_with_walks(plan: Plan, count: int, place: int, letters: list[Letter]) 
     partners = np.full((last - first, 2 * count), -1, np.int32)
     at = int(part.local(np.array([first]))[0])
     walk_partners_within(part.starts, part.ends, part.indices, at, MOST_STEPS, part.wanted, partners)
-    missing = part.missing
-    if missing.size:
-        yield Letter(place, "task", task | {f"links {name}": array for name, array in links.items()})
-        yield from ask(plan, "links wanted", missing)
-        yield Letter(REPORT, "waiting", {"rows": np.array([missing.size])})
+    if part.wanted.any():
+        yield from _wait(plan, place, task, links, part)
         return
     yield Letter(place, "done", {"pairs": part.ids[pairs_of(partners) + np.array([[at], [0]])]})

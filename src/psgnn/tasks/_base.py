@@ -151,6 +151,10 @@ class Task(ABC):
         """Links of the graphs that the model is not shown, ``[2, H]``."""
         return np.zeros((2, 0), np.int64)
 
+    def at_test(self) -> Self:
+        """The task for rules that score the test pairs: a copy where they see more than the visible graphs."""
+        return self
+
     def on_all_links(self) -> Self:
         """A copy that trains on the held-out links too; the task itself where it holds out none."""
         return self

@@ -168,7 +168,9 @@ class LinkPrediction(Task):
         return self._links.visible(self.space.unrank(ranks), self._until)
 
     def at_test(self) -> Self:
-        """A copy whose visible graphs are those of `test_union`, for rules that score the test pairs."""
+        """The task for rules that score the test pairs: its visible graphs are those of `test_union`."""
+        if not self.test_sees_validation:
+            return self
         other = copy(self)
         other.union = self.test_union
         for cached in ("graphs", "digest"):

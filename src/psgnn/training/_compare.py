@@ -176,8 +176,9 @@ def measure(
     scores = score(pairs)
     size = task.val.labels.size
     found = {"test": evaluate(task.test, scores[size:]), "val": evaluate(task.val, scores[:size])}
-    if isinstance(task, LinkPrediction) and task.test_sees_validation and method.kind != "peer":
-        score = scorer or _scorer(method, task.at_test(), seed)  # peers learn from the visible graph alone
+    at_test = task.at_test()
+    if at_test is not task and method.kind != "peer":  # peers learn from the visible graph alone
+        score = scorer or _scorer(method, at_test, seed)
         found["test"] = evaluate(task.test, score(task.test.pairs))
     seconds = time.perf_counter() - start
     found["test"] |= task.metrics_per_node(score, seed)
