@@ -18,6 +18,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from conftest import Command
+from psgnn.datasets import load_dataset
 from psgnn.errors import InputError
 from psgnn.graph import Graph, GraphBatch, read_graph, read_pairs
 
@@ -256,6 +257,24 @@ def test_ids_of_two_sides_are_apart(tmp_path: Path) -> None:
     assert "two-sided: 3 customer_id and 3 product_id" in str(graph.reading)
     assert graph.reading.self_loops == 0
     assert read_graph(tmp_path / "g.csv").sides is None
+
+
+COUNTED = "is one node (--sides if the columns are two kinds)"
+
+
+def test_two_columns_that_count_by_themselves_may_be_two_kinds(tmp_path: Path) -> None:
+    rows = "".join(f"{1 + i},{1 + (i * j) % 6}\n" for i in range(12) for j in (1, 2, 5))
+    path = write(tmp_path / "g.csv", "customer_id,product_id\n" + rows)
+    assert COUNTED in str(read_graph(path).reading)
+    for said in ({"sides": True}, {"sides": False}, {"directed": True}):
+        assert COUNTED not in str(read_graph(path, **said).reading)
+
+
+@pytest.mark.parametrize("name", ["grid", "communities"])
+def test_columns_of_one_kind_count_to_the_same_end(tmp_path: Path, name: str) -> None:
+    (graph,) = load_dataset(name)
+    rows = "".join(f"{u},{v}\n" for u, v in graph.edges.T)
+    assert COUNTED not in str(read_graph(write(tmp_path / "g.csv", "a,b\n" + rows)).reading)
 
 
 def test_a_name_of_one_side_stays_as_it_is(tmp_path: Path) -> None:

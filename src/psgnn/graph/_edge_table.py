@@ -18,6 +18,9 @@ from psgnn.graph._times import LEAST_DATED, end_of, seconds_of, shown
 # Columns without a common name are two sides, unless a graph would often be listed so by chance: a star, or one of few
 # edges. Every further edge of a node doubles the odds that it stands in both columns.
 FEWEST_OF_A_SIDE, FEWEST_FURTHER_EDGES = 2, 3
+# Numbers that each column counts up by itself, to another end, may be those of two kinds: user 1 and film 1.
+COUNTED, OTHER_END, FEWEST_COUNTED = 0.9, 1.1, 5
+ONE_NODE = "a number in both columns is one node (--sides if the columns are two kinds)"
 
 
 def edges_of(table: Table, how: ReadOptions) -> Edges:
@@ -83,7 +86,9 @@ def _with_sides(edges: Edges, columns: tuple[str, str], how: ReadOptions) -> Edg
     here = np.zeros((2, len(edges.names)), np.bool_)
     here[0, edges.rows] = here[1, edges.cols] = True
     both = here[0] & here[1]
-    if how.sides is None and (both.any() or _by_chance(edges, here)):
+    if how.sides is None and both.any():
+        return replace(edges, notes=(*edges.notes, ONE_NODE)) if _counted_apart(edges, how) else edges
+    if how.sides is None and _by_chance(edges, here):
         return edges
     titles = columns if all(columns) and columns[0] != columns[1] else ("source", "target")
     noticed = "the columns share no name, so links are between two sides (--no-sides if they are not)"
@@ -99,6 +104,18 @@ def _by_chance(edges: Edges, here: npt.NDArray[np.bool_]) -> bool:
         return True
     count = np.unique(edges.rows * len(edges.names) + edges.cols).size
     return bool(2 * count - here.sum() < FEWEST_FURTHER_EDGES)
+
+
+def _counted_apart(edges: Edges, how: ReadOptions) -> bool:
+    """Whether each column counts its nodes from the same number on, and to another end than the other column."""
+    names = pl.Series(edges.names).cast(pl.Int64, strict=False)
+    if how.directed or names.null_count():
+        return False
+    numbers = names.to_numpy()
+    found = [np.unique(numbers[column]) for column in (edges.rows, edges.cols)]
+    counted = all(part.size >= max(COUNTED * (part[-1] - part[0] + 1), FEWEST_COUNTED) for part in found)
+    short, long = sorted(part[-1] for part in found)
+    return bool(counted and found[0][0] == found[1][0] and long >= OTHER_END * short)
 
 
 def _kept_apart(edges: Edges, here: npt.NDArray[np.bool_], both: npt.NDArray[np.bool_]) -> Edges:

@@ -116,7 +116,7 @@ class Pretrained:
 
     def _warn_of_unusual(self, shapes: Floats) -> None:
         """Say in which respects graphs of these shapes differ from all that the weights were trained on."""
-        unusual = []
+        unusual: list[tuple[str, str, str]] = []
         for name, values in zip(SHAPE, shapes.T, strict=True):
             low, high = self.about["range"][name]
             slack = SLACK * (high - low)
@@ -129,13 +129,13 @@ class Pretrained:
                 unusual.append((name, f"{value:.3g}", f"{bound} {limit:.3g}"))
         if not unusual:
             return
-        name, value, bound = unusual[0]
-        if name == "nodes":  # which says why the rest is unusual, too
-            size = "smaller" if bound.startswith("at least") else "larger"
-            found = f"is {size} than any the ready-made weights were trained on ({value} nodes; {bound})"
+        what, much, allowed = unusual[0]
+        if what == "nodes":  # which says why the rest is unusual, too
+            size = "smaller" if allowed.startswith("at least") else "larger"
+            found = f"is {size} than any the ready-made weights were trained on ({much} nodes; {allowed})"
         else:
-            list_of_all = ", ".join(f"{name} {value} (there {bound})" for name, value, bound in unusual)
-            found = f"is unlike those that the ready-made weights were trained on: {list_of_all}"
+            parts = ", ".join(f"{what} {much} (there {allowed})" for what, much, allowed in unusual)
+            found = f"is unlike those that the ready-made weights were trained on: {parts}"
         log.warning("this graph %s. Treat the scores with care, or train a model.", found)
 
 
