@@ -218,7 +218,7 @@ function drawExpected(run) {
   draw("expected-plot", [{ mode: "lines", x: rows.map((row) => row.rank), y: rows.map((row) => row.expected_precision),
     line: { color: COLOURS[0] }, customdata: rows.map((row) => row.rank * row.expected_precision), showlegend: false,
     hovertemplate: "of the first %{x} about %{customdata:.1f}<extra></extra>" }],
-  { xaxis: { title: { text: "rank" } }, yaxis: { title: { text: "expected precision to this rank" }, range: [0, 1.02] } }, text);
+  { xaxis: { title: { text: "rank" } }, yaxis: { title: { text: "expected precision" }, range: [0, 1.02] } }, text);
   if (reliability) drawReal(reliability);
 }
 

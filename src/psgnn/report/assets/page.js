@@ -1,9 +1,9 @@
 // The page: one run at a time, and what a person can press.
 
 function verdict(run) {
-  const [yes, no] = POSITIVE[run.task];
-  const text = `Of a test pair of the kind "${yes}" and one of the kind "${no}", the model ranks the right one higher in ` +
-    `${percent(run.test.auc)} of the cases (AUC ${fixed(run.test.auc, 3)}; chance is 50%).`;
+  const [yes, no] = run.task === "link" ? ["a link", "a non-link"] : ["a pair of one class", "a pair of two"];
+  const text = `Among the test pairs the model ranks ${yes} above ${no} in ${percent(run.test.auc)} of the cases ` +
+    `(AUC ${fixed(run.test.auc, 3)}; chance is 50%).`;
   const rule = run.rules.rows.find((row) => row.kind === "rule");
   if (!rule) return text;
   const own = run.rules.rows.find((row) => row.name === "this run");

@@ -61,8 +61,8 @@ function fillRuns() {
 function fillPredictions(run) {
   const pair = run.task === "pair";
   say("predictions-note", (pair
-    ? "Unlinked pairs that the model holds most likely to be of the same class, best first."
-    : "Pairs that are not linked and that the model holds most likely to be: the missing links, best first.") +
+    ? "The unlinked pairs that are most likely of the same class, best first."
+    : "The unlinked pairs that are most likely missing links, best first.") +
     (run.directed ? " A link goes from source to target. Hops and common neighbours ignore directions." : "") +
     (run.sides ? ` Only pairs of ${run.sides.join(" and ")} are asked about.` : "") +
     " Held-out links are known and left out. Compare scores with other scores of this run only." +
