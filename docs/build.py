@@ -14,7 +14,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from psgnn.scoring._weights import Weights
+    from psgnn.scoring._network import Weights
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -44,7 +44,7 @@ def with_tables(page: str) -> str:
 
 def with_weights(page: str) -> str:
     """The page with what shipped weights say about themselves between ``<!-- NAME weights begin -->`` and its end."""
-    from psgnn.scoring._weights import WEIGHTS, read_weights
+    from psgnn.scoring._network import WEIGHTS, read_weights
 
     for name in WEIGHTS:
         begin, end = f"<!-- {name} weights begin -->\n", f"<!-- {name} weights end -->"

@@ -20,7 +20,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import psgnn.datasets
-from psgnn.datasets import _planetoid as planetoid_module
+from psgnn.datasets import _real as planetoid_module
 from psgnn.datasets import dataset_names, is_dataset, list_datasets, load_dataset
 from psgnn.datasets._catalog import CATALOG
 from psgnn.datasets._files import Copy, DataFile

@@ -19,9 +19,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from psgnn.datasets import _download as download
-from psgnn.datasets._download import MissingFileError, data_folders, progress_bar, read
+from psgnn.datasets._download import MissingFileError, data_folders, edge_digest, numbers, progress_bar, read
 from psgnn.datasets._files import DDI, EMAIL, PLANETOID, PROTEIN, PUBMED_FEATURES, SCALE, SEAL, Copy, DataFile
-from psgnn.datasets._parse import edge_digest, numbers
 from psgnn.errors import DataError
 
 CONTENT = b"0 1\n1 2\n"

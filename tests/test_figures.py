@@ -25,8 +25,7 @@ from psgnn.datasets import load_dataset
 from psgnn.errors import InputError
 from psgnn.graph._graph import Adjacency
 from psgnn.models import build_model
-from psgnn.report.plot import ANCHOR_COLOUR, ORANGE, SKY, plot_anchors
-from psgnn.report.plot._runs import plot_curves
+from psgnn.report.plot import ANCHOR_COLOUR, ORANGE, SKY, plot_anchors, plot_curves
 from psgnn.training import fit
 from psgnn.training._compare import make_task
 from psgnn_lab import commands, figure_specs, figures

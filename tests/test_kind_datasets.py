@@ -12,7 +12,7 @@ import pytest
 from psgnn.datasets import load_dataset
 from psgnn.datasets._catalog import CATALOG
 from psgnn.datasets._files import KINDS
-from psgnn.datasets._kinds import great_circle
+from psgnn.datasets._real import great_circle
 
 EXPECTED = {
     "movielens-100k": {"sides", "times"},

@@ -20,7 +20,7 @@ from psgnn.positions import Parts, Positions, View, pair_statistics, positions_o
 from psgnn.positions._kinds import KindMeasures, ways_between
 from psgnn.positions._statistics import statistic_groups
 from psgnn.scoring import pretrained, score_pairs
-from psgnn.scoring._kind_rules import KIND_RULES, kind_rules
+from psgnn.scoring._rules import KIND_RULES, kind_rules
 from psgnn.tasks import LinkPrediction
 from psgnn.tasks._metrics import roc_auc
 

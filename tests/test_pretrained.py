@@ -37,9 +37,17 @@ from psgnn.positions._context import (
 from psgnn.positions._measure import Parts, Positions, positions_of
 from psgnn.positions._statistics import pair_statistics, statistic_names
 from psgnn.positions._view import View
-from psgnn.scoring._network import RIDGE, Seat, network_of, newton_step
+from psgnn.scoring._network import (
+    RIDGE,
+    WEIGHTS,
+    Seat,
+    feature_definition,
+    network_of,
+    newton_step,
+    parse_weights,
+    read_weights,
+)
 from psgnn.scoring._pretrained import MOST_SETS, Pretrained, from_weights
-from psgnn.scoring._weights import WEIGHTS, feature_definition, parse_weights, read_weights
 from psgnn.tasks import LinkPrediction
 from psgnn.tasks._metrics import roc_auc
 from psgnn.training import fit

@@ -40,11 +40,9 @@ from psgnn.report._answers import (
     MOST_NODES,
     PARTNERS,
 )
-from psgnn.report._drawing import Limits, Step, fitting_steps, thin
-from psgnn.report._layout import find_communities, place_nodes
+from psgnn.report._drawing import Limits, Step, find_communities, fitting_steps, place_nodes, thin
 from psgnn.report._measured import map_of, reliability, trained_negatives
-from psgnn.report._names import shown_name, shown_names
-from psgnn.report._page import MOST_BYTES, packed, to_json
+from psgnn.report._page import MOST_BYTES, packed, shown_name, shown_names, to_json
 from psgnn.report._summary import MOST_RUNS, read_comparison
 from psgnn.scoring import HEURISTICS
 from psgnn.training import _runs as runs

@@ -17,9 +17,9 @@ from typing import Any
 import numpy as np
 
 from psgnn.datasets import load_dataset
-from psgnn.datasets._kinds import LOADERS
+from psgnn.datasets._real import LOADERS
 from psgnn.scoring import HEURISTICS
-from psgnn.scoring._kind_rules import kind_rules
+from psgnn.scoring._rules import kind_rules
 from psgnn.tasks import LinkPrediction
 from psgnn.training._compare import Method, measure
 

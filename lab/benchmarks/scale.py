@@ -166,7 +166,7 @@ def markdown(rows: list[dict[str, Any]]) -> str:
 
 def plot(rows: list[dict[str, Any]]) -> Figure:
     """Seconds of every stage and the memory over the number of nodes, both logarithmic."""
-    from psgnn.report.plot._style import line_style, new_figure
+    from psgnn.report.plot import line_style, new_figure
 
     figure = new_figure(9.0, 4.8)
     panels = figure.subplots(1, len(KINDS), sharey=True)

@@ -13,19 +13,24 @@ from psgnn.anchors._diagnostics import anchor_diagnostics, message_classes
 from psgnn.anchors._greedy import refine
 from psgnn.distances._engine import hop_columns
 from psgnn.graph._graph import as_graph
-from psgnn.report._layout import pivot_layout
-from psgnn.report.plot import Anchors, Places
-from psgnn.report.plot._graphs import draw_distances, draw_edges, draw_stars, node_size, pictures
-from psgnn.report.plot._style import (
+from psgnn.report._drawing import pivot_layout
+from psgnn.report.plot import (
     ANCHOR_COLOUR,
     GREEN,
     ORANGE,
     PURPLE,
     SKY,
     YELLOW,
+    Anchors,
+    Places,
     dot,
+    draw_distances,
+    draw_edges,
+    draw_stars,
     line_style,
     new_figure,
+    node_size,
+    pictures,
 )
 
 if TYPE_CHECKING:

@@ -239,7 +239,7 @@ def draw_results(figure: ResultsFigure, manifest: Manifest) -> Figure:
 
 def draw_curves(figure: CurvesFigure, manifest: Manifest) -> Figure:
     """From the histories of traced records."""
-    from psgnn.report.plot._runs import plot_curves
+    from psgnn.report.plot import plot_curves
 
     panels = {}
     for name, cells in figure_cells(manifest, figure).items():

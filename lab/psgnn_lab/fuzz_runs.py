@@ -32,8 +32,8 @@ from psgnn import (
 from psgnn.report import make_page, summarise
 from psgnn.report._summary import read_comparison
 from psgnn.scoring._evaluate import read_negatives
+from psgnn.scoring._network import parse_weights
 from psgnn.scoring._pretrained import from_weights
-from psgnn.scoring._weights import parse_weights
 from psgnn_lab.fuzz import Target, add, file_target
 
 EPOCHS = 4

@@ -15,7 +15,7 @@ import polars as pl
 import scipy.io
 import scipy.sparse
 
-from psgnn.datasets._parse import edge_digest
+from psgnn.datasets._download import edge_digest
 from psgnn.graph import read_graph, read_labels, read_names, read_pairs, read_sets
 from psgnn_lab.fuzz import Target, add, file_target
 

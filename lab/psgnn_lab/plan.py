@@ -61,7 +61,7 @@ def settings_of(method: MethodSpec, task: str, *, large: bool = False, features:
 
     Only what differs from the defaults of `ModelConfig` counts: a new setting leaves the ids of old runs alone.
     """
-    from psgnn.scoring._weights import weights_digest
+    from psgnn.scoring._network import weights_digest
 
     if method.kind == "pretrained":
         from psgnn.positions._context import USE

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from psgnn.errors import InputError
-from psgnn.locks import locked
+from psgnn.paths import locked
 from psgnn_lab.plan import Run
 
 Record = dict[str, Any]

@@ -13,7 +13,7 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
-from psgnn.locks import locked
+from psgnn.paths import locked
 from psgnn_lab.manifest import Manifest, MethodSpec, Row
 from psgnn_lab.plan import Run
 from psgnn_lab.records import DIGITS, intact, read_lines, record_path, write_lines

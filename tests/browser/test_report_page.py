@@ -19,7 +19,7 @@ import pytest
 
 import psgnn
 from psgnn.report import summarise, write_page
-from psgnn.report._names import shown_name
+from psgnn.report._page import shown_name
 from report_runs import HOSTILE_NAMES, follows, hostile_graph, large_summary, train, watched
 
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")

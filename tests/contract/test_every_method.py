@@ -15,7 +15,7 @@ import psgnn
 from conftest import adjacency_of
 from psgnn import Graph
 from psgnn.models._presets import NAMED_MODELS
-from psgnn.scoring._kind_rules import KIND_RULES
+from psgnn.scoring._rules import KIND_RULES
 from psgnn.tasks import Task
 from psgnn.training._compare import REGISTRIES, Method, make_task, measure
 

@@ -274,7 +274,7 @@ def test_a_lock_is_held_by_one_process_at_a_time(tmp_path: Path) -> None:
 import sys
 from dataclasses import replace
 from pathlib import Path
-from psgnn.locks import locked
+from psgnn.paths import locked
 folder = Path(sys.argv[1])
 for _ in range(200):
     with locked(folder):

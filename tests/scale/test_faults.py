@@ -28,7 +28,7 @@ cli.main()
 """
 SAVING = "psgnn.training._fit.CHECKPOINT_SECONDS = 0.0\n"
 MOMENTS = {
-    "reading": "import psgnn.graph._edge_table; psgnn.graph._edge_table.number = die",
+    "reading": "import psgnn.graph._edges; psgnn.graph._edges.number = die",
     "distances": "import psgnn.positions._measure; psgnn.positions._measure.anchor_basis = die",
     "training": SAVING
     + "step = psgnn.training._fit._Trainer._epoch\n"

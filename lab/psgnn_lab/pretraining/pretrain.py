@@ -22,8 +22,8 @@ from psgnn.models._config import make_config
 from psgnn.models._decoders import ContextDecoder
 from psgnn.models._models import PositionModel, model_of
 from psgnn.positions._context import SHAPE
+from psgnn.scoring._network import SUFFIX, WEIGHTS, feature_definition, parse_weights, read_weights
 from psgnn.scoring._pretrained import Pretrained, from_weights
-from psgnn.scoring._weights import SUFFIX, WEIGHTS, feature_definition, parse_weights, read_weights
 from psgnn.tasks._metrics import roc_auc
 from psgnn.training._checkpoints import State, open_run, save_state
 from psgnn.training._fit import CHECKPOINT_SECONDS

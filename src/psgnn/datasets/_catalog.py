@@ -95,7 +95,7 @@ def _planetoid(name: str, nodes: int, edges: int, features: int, classes: int) -
         source=files.PLANETOID_PAGE,
         files=files.PLANETOID[name],
         extras={"features": files.PUBMED_FEATURES} if name == "pubmed" else {},
-        build="psgnn.datasets._planetoid:planetoid",
+        build="psgnn.datasets._real:planetoid",
     )
 
 
@@ -206,7 +206,7 @@ _ROWS = (
             licence=licence,
             source=files.KINDS[name]["edges"].page,
             files=files.KINDS[name],
-            build=f"psgnn.datasets._kinds:{name.replace('-', '_')}",
+            build=f"psgnn.datasets._real:{name.replace('-', '_')}",
         )
         for name, nodes, edges, licence in (
             ("movielens-100k", 2625, 100000, "research use, no redistribution"),
@@ -264,7 +264,7 @@ _ROWS = (
     *(
         Dataset(
             f"ogbl-{name}",
-            build=f"psgnn.datasets._ogb:{build}",
+            build=f"psgnn.datasets._benchmarks:{build}",
             graphs=1,
             nodes=nodes,
             edges=edges,

@@ -1,20 +1,31 @@
-"""Email, Protein, and the graphs of the ``seal``, ``scale`` and ``ogbl-ddi`` collections."""
+"""Email, Protein, citation networks, the collections `seal` and `scale`, and graphs with directions, sides or times.
+
+Cora, CiteSeer and PubMed come from the pickled files of Planetoid. Each file is checked against its checksum before it
+is opened, and the reader can make nothing but arrays, sparse matrices, lists and dicts.
+"""
 
 from __future__ import annotations
 
+import collections
+import csv
 import io
+import itertools
+import logging
+import pickle
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import scipy.io
 import scipy.sparse
 from scipy.sparse.csgraph import connected_components
 
 from psgnn.datasets._catalog import Dataset
-from psgnn.datasets._download import Root, locate, read
-from psgnn.datasets._files import DDI, DDI_NAMES, EMAIL, PROTEIN
-from psgnn.datasets._parse import edges, numbers
-from psgnn.graph._graph import Adjacency, Graph
+from psgnn.datasets._download import MissingFileError, Root, edges, locate, numbers, read
+from psgnn.datasets._files import DDI, DDI_NAMES, EMAIL, PROTEIN, PUBMED_FEATURES
+from psgnn.errors import DataError
+from psgnn.graph._graph import Adjacency, Graph, IntArray
+from psgnn.graph._kinds import merged_graph
 
 DEPARTMENTS_A_GRAPH = 6
 MIN_EMAIL_NODES = 11
@@ -112,3 +123,140 @@ def ogbl_ddi(row: Dataset, root: Root = None) -> list[Graph]:
 
 def _numbered(num_nodes: int) -> list[str]:
     return list(map(str, range(num_nodes)))
+
+
+_log = logging.getLogger("psgnn")
+# What the files name, by the modules of Python 2 and the numpy and scipy of their time.
+_ALLOWED: dict[tuple[str, str], Any] = {
+    ("numpy.core.multiarray", "_reconstruct"): np.empty(0).__reduce__()[0],
+    ("numpy", "ndarray"): np.ndarray,
+    ("numpy", "dtype"): lambda code, align, copy: np.dtype(code, align=bool(align), copy=bool(copy)),
+    ("scipy.sparse.csr", "csr_matrix"): scipy.sparse.csr_matrix,
+    ("collections", "defaultdict"): collections.defaultdict,
+    ("__builtin__", "list"): list,
+}
+
+
+class _Unpickler(pickle.Unpickler):
+    def find_class(self, module: str, name: str) -> Any:
+        if (module, name) not in _ALLOWED:
+            raise DataError(f"a Planetoid file asks for {module}.{name}, which is not allowed")
+        return _ALLOWED[module, name]
+
+
+def unpickle(content: bytes) -> Any:
+    """The object in a pickle that holds arrays, sparse matrices, lists and dicts only."""
+    return _Unpickler(io.BytesIO(content), encoding="latin1").load()
+
+
+def planetoid(row: Dataset, root: Root = None) -> list[Graph]:
+    """The citation network: ``x`` bags of words as published, ``y`` topics.
+
+    CiteSeer has test nodes without a row in the files; they have no features and, as in PyG, class zero.
+    """
+    parts = {part: read(file, root) for part, file in row.files.items()}
+    test = numbers(parts.pop("test.index"), 1)[:, 0]
+    content = {part: unpickle(stored) for part, stored in parts.items()}
+    num_train = len(content["ally"])
+    num_nodes = num_train + int(test.max() - test.min()) + 1
+
+    labels = np.zeros(num_nodes, dtype=np.int64)
+    labels[:num_train] = content["ally"].argmax(axis=1)
+    labels[test] = content["ty"].argmax(axis=1)
+    graph = content["graph"]
+    lengths = np.fromiter(map(len, graph.values()), dtype=np.int64)
+    rows = np.repeat(np.fromiter(graph.keys(), dtype=np.int64), lengths)
+    cols = np.fromiter(itertools.chain.from_iterable(graph.values()), dtype=np.int64)
+    x = None
+    train_features = content["allx"] if "allx" in content else _pubmed_features(root)
+    if train_features is not None:
+        x = np.zeros((num_nodes, train_features.shape[1]), dtype=np.float32)
+        x[:num_train] = train_features.toarray()
+        x[test] = content["tx"].toarray()
+    names = list(map(str, range(num_nodes)))
+    return [Graph(Adjacency.from_edges(rows, cols, num_nodes), names, x, labels)]
+
+
+def _pubmed_features(root: Root) -> Any:
+    try:
+        return unpickle(read(PUBMED_FEATURES, root, timeout=3.0))
+    except MissingFileError as error:
+        _log.warning("PubMed is loaded without features: %s", error)
+        return None
+
+
+Numbers = npt.NDArray[np.float64]
+
+EARTH_RADIUS = 6371.0088  # km, the mean
+
+
+def movielens_100k(row: Dataset, root: Root = None) -> list[Graph]:
+    """Who rated which film, and when; the stars are left out. Users are side 0, films side 1."""
+    users, films, _, times = numbers(read(row.files["edges"], root), 4).T
+    names, sources = _named(users, "user:")
+    film_names, targets = _named(films, "film:")
+    sides = np.repeat(np.array([0, 1], np.int8), [len(names), len(film_names)])
+    ends = np.stack([sources, targets + len(names)])
+    graph = merged_graph(
+        ends, sides.size, directed=False, times=times, sides=sides, side_names=("user", "film"),
+        node_names=names + film_names,
+    )  # fmt: skip
+    return [graph]
+
+
+def bitcoin_otc(row: Dataset, root: Root = None) -> list[Graph]:
+    """Who rated whom, and when; the ratings, from -10 to 10, are left out."""
+    text = read(row.files["edges"], root)
+    header = text.partition(b"\n")[0]
+    table = numbers(text[len(header) + 1 :] if b"Source" in header else text, 4, np.float64)
+    names, ends = _named(table[:, :2].T.astype(np.int64))
+    return [merged_graph(ends, len(names), directed=True, times=table[:, 3], node_names=names)]
+
+
+def college_messages(row: Dataset, root: Root = None) -> list[Graph]:
+    """Who wrote to whom: when first and last, and how many messages, the strength."""
+    *both, times = numbers(read(row.files["edges"], root), 3).T
+    names, ends = _named(np.stack(both))
+    ones = np.ones(times.size)
+    return [merged_graph(ends, len(names), directed=True, times=times, strengths=ones, node_names=names)]
+
+
+def openflights(row: Dataset, root: Root = None) -> list[Graph]:
+    """Flights between airports: the great-circle length in km, and how many airlines fly, the strength.
+
+    Airports without coordinates are left out, and so are their flights.
+    """
+    places: dict[str, tuple[float, float]] = {}
+    for line in csv.reader(io.StringIO(read(row.files["airports"], root).decode())):
+        for code in (line[4], line[5]):  # IATA, or ICAO where there is none
+            if code != "\\N":
+                places.setdefault(code, (float(line[6]), float(line[7])))
+    routes = csv.reader(io.StringIO(read(row.files["edges"], root).decode()))
+    pairs = [(line[2], line[4]) for line in routes if line[2] in places and line[4] in places]
+    names, ends = _named(np.array(pairs).T)
+    where = np.radians([places[name] for name in names])
+    lengths = great_circle(where[ends[0]], where[ends[1]])
+    graph = merged_graph(
+        ends, len(names), directed=True, lengths=lengths, strengths=np.ones(lengths.size), node_names=names
+    )
+    return [graph]
+
+
+def oldenburg_roads(row: Dataset, root: Root = None) -> list[Graph]:
+    """Roads between junctions, with their lengths."""
+    table = numbers(read(row.files["edges"], root), 4, np.float64)
+    names, ends = _named(table[:, 1:3].T.astype(np.int64))
+    return [merged_graph(ends, len(names), directed=False, lengths=table[:, 3], node_names=names)]
+
+
+def great_circle(starts: Numbers, ends: Numbers) -> Numbers:
+    """Kilometres between places ``[P, 2]``, latitudes and longitudes in radians, along the surface of a sphere."""
+    half = np.sin((ends - starts) / 2) ** 2
+    chord = half[:, 0] + np.cos(starts[:, 0]) * np.cos(ends[:, 0]) * half[:, 1]
+    return np.asarray(2 * EARTH_RADIUS * np.arcsin(np.sqrt(chord)))
+
+
+def _named(ids: npt.NDArray[np.generic], prefix: str = "") -> tuple[list[str], IntArray]:
+    """The names of the nodes, in the order of their ids, and the ids as places among them."""
+    known, places = np.unique(ids, return_inverse=True)
+    return [f"{prefix}{node}" for node in known.tolist()], places.reshape(ids.shape).astype(np.int64)

@@ -11,8 +11,7 @@ from typing import Any
 
 from psgnn.errors import InputError
 from psgnn.graph._bytes import base_name, decoded, decoding, read_bytes
-from psgnn.graph._edge_table import edges_of
-from psgnn.graph._edges import Edges, declared_edges
+from psgnn.graph._edges import Edges, declared_edges, edges_of
 from psgnn.graph._matrices import read_mat, read_mtx, read_npz
 from psgnn.graph._options import ReadOptions, refuse_columns
 from psgnn.graph._tables import read_table

@@ -13,8 +13,7 @@ import polars as pl
 import scipy  # its parts load when they are used
 
 from psgnn.errors import InputError
-from psgnn.graph._edge_table import edges_of
-from psgnn.graph._edges import Edges
+from psgnn.graph._edges import Edges, edges_of
 from psgnn.graph._graph import check_names, list_names, pyg_num_nodes, to_numpy
 from psgnn.graph._headers import first_pair, ignored_columns, named_pair
 from psgnn.graph._matrices import from_edge_index, from_matrix

@@ -25,9 +25,8 @@ from psgnn.graph._graph import Graph, IntArray
 from psgnn.graph._in_memory import frame_of_nodes, from_memory, is_frame
 from psgnn.graph._node_table import Nodes, nodes_of
 from psgnn.graph._options import ReadOptions
-from psgnn.graph._sql import query_table
 from psgnn.graph._table import Table, shortened
-from psgnn.graph._tables import read_node_table, read_table
+from psgnn.graph._tables import query_table, read_node_table, read_table
 from psgnn.paths import PathLike, check_file, is_url, without_secrets
 
 if TYPE_CHECKING:

@@ -1,4 +1,4 @@
-"""Two-column tables, from text or Parquet, with the place of every row.
+"""Two-column tables, from text, Parquet or a database, with the place of every row.
 
 A text table holds one record a line: comma-, tab- or semicolon-separated, or separated by any run of
 blanks; plain, ``.gz``, ``.bz2`` or ``.xz``; UTF-8, or UTF-16 with its mark. Lines that start with ``#`` or ``%`` are
@@ -17,13 +17,16 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Collection, Sequence
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
+from urllib.parse import quote
 
 import numpy as np
 import polars as pl
 
-from psgnn.errors import InputError
+from psgnn.errors import InputError, MissingExtraError
 from psgnn.graph._bytes import base_name, decoded, tidied
 from psgnn.graph._headers import (
     LONE_SIGN,
@@ -47,6 +50,7 @@ from psgnn.graph._parquet import read_parquet, read_parquet_nodes
 from psgnn.graph._records import Records, first_lines, sample_lines, sniff
 from psgnn.graph._table import Table, asked_columns, asked_pair, shortened
 from psgnn.kernels._text import has_padding
+from psgnn.paths import check_file, is_url, without_secrets
 
 log = logging.getLogger("psgnn")
 
@@ -251,3 +255,38 @@ def _note_edges(path: Path, first: Sequence[str], table: Table, guess: Guess) ->
         log.info(
             "%s: the first line (%s) was taken for %s; if it is %s, pass %s", path, line, found, other, option
         )
+
+
+def query_table(source: Any, query: str) -> pl.DataFrame:
+    """The rows that a query gives: of a database at an address, or of an open connection.
+
+    SQLite needs nothing else, and its file is opened for reading alone. Other databases need ConnectorX.
+    """
+    origin = without_secrets(source) if isinstance(source, str) else f"the {type(source).__name__}"
+    try:
+        if not is_url(source):
+            return pl.read_database(query, source, infer_schema_length=None)
+        if source.lower().startswith("sqlite:"):
+            import sqlite3
+
+            address = f"file:{quote(str(_sqlite_file(source)))}?mode=ro"
+            with closing(sqlite3.connect(address, uri=True)) as connection:
+                return pl.read_database(query, connection, infer_schema_length=None)
+        return pl.read_database_uri(query, source, engine="connectorx")
+    except ModuleNotFoundError:
+        raise MissingExtraError("connectorx", "sql", "--query") from None
+    except InputError:
+        raise
+    # Every database has errors of its own.
+    except (Exception, pl.exceptions.PanicException) as error:
+        reason = without_secrets(" ".join(str(error).split()))[:160] or type(error).__name__
+        raise InputError(f"{origin}: the query fails: {reason}") from None
+
+
+def _sqlite_file(url: str) -> Path:
+    """The file of ``sqlite:///shop.db``, ``sqlite:////home/ada/shop.db`` or ``sqlite:///home/ada/shop.db``."""
+    path = Path(url.partition("://")[2])
+    relative = Path(str(path).removeprefix("/"))
+    found = relative if relative.exists() or not path.exists() else path
+    check_file(found)
+    return found

@@ -23,7 +23,7 @@ from psgnn.models._states import NodeStates, ProductDecoder, StateEncoder
 from psgnn.models._view import TensorView
 from psgnn.positions._measure import Parts, Positions
 from psgnn.positions._view import features_of
-from psgnn.scoring._weights import read_weights
+from psgnn.scoring._network import read_weights
 from psgnn.tasks import Task
 
 PAIR_BLOCK = 2**12  # pairs whose rows are in memory at once

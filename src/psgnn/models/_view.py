@@ -18,7 +18,7 @@ from psgnn.models._team import Team
 from psgnn.positions._measure import Positions
 from psgnn.positions._statistics import pair_statistics
 from psgnn.positions._view import Columns, View, features_of
-from psgnn.scoring._weights import DAMAGE, KEY, metadata
+from psgnn.scoring._network import DAMAGE, KEY, metadata
 
 MOST_DENSE_NODES = 2**13
 DENSE_SHARE = 0.04  # of all pairs that are edges, from which on a matrix is quicker

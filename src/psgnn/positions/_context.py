@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from psgnn.distances._propagation import Floats
 from psgnn.graph._graph import Adjacency, GraphBatch, IntArray
-from psgnn.graph._links import KnownLinks
+from psgnn.graph._pair_space import KnownLinks
 from psgnn.graph._sampling import NonEdges, distinct_integers
 from psgnn.kernels._pairs import look_up, triangles
 from psgnn.positions._measure import Positions, positions_of

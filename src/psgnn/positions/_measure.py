@@ -13,11 +13,10 @@ import numpy.typing as npt
 from psgnn.distances._propagation import Floats, spread
 from psgnn.graph._graph import Adjacency, GraphBatch, IntArray
 from psgnn.memory import empty_columns, keep_columns
-from psgnn.positions._features import FeatureMeasures, Features
 from psgnn.positions._kinds import KindMeasures
 from psgnn.positions._roles import roles_of
 from psgnn.positions._spectral import anchor_basis
-from psgnn.positions._view import View
+from psgnn.positions._view import FeatureMeasures, Features, View
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array

@@ -12,10 +12,10 @@ from psgnn.graph._graph import IntArray
 from psgnn.kernels._compile import parallel_rows
 from psgnn.kernels._pairs import NOTHING, local_walks_within, pair_hops_within
 from psgnn.kernels._profiles import CHANNEL_STATISTICS, HOP_STATISTICS, channel_profiles, hop_profiles
-from psgnn.positions._features import FEATURE_STATISTICS
 from psgnn.positions._kinds import kind_columns, kind_statistics
 from psgnn.positions._measure import Parts, Positions
 from psgnn.positions._roles import ROLES
+from psgnn.positions._view import FEATURE_STATISTICS
 
 Doubles = npt.NDArray[np.float64]
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from psgnn.graph._graph import IntArray
 from psgnn.graph._pair_space import links_of, pair_space
-from psgnn.report._names import shown_name
+from psgnn.report._page import shown_name
 from psgnn.scoring import Calibration, explain
 from psgnn.scoring._calibration import reliability_of
 from psgnn.scoring._candidates import near_partners

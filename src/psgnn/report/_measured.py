@@ -12,11 +12,11 @@ from psgnn.distances._oracle import hops_between
 from psgnn.distances._propagation import Floats
 from psgnn.graph._graph import IntArray
 from psgnn.models._config import ModelConfig
-from psgnn.report._names import shown_name
+from psgnn.report._page import shown_name
 from psgnn.scoring import HEURISTICS, Calibration, score_pairs, top_links
 from psgnn.scoring._answers import sides_first
 from psgnn.scoring._explain import main_reason
-from psgnn.scoring._kind_rules import kind_rules
+from psgnn.scoring._rules import kind_rules
 from psgnn.tasks._metrics import evaluate
 from psgnn.training._heldout import HeldOut, part_of
 from psgnn.training._run import Run

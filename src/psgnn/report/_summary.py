@@ -24,7 +24,7 @@ from psgnn.report._anchoring import describe, final_units, steps_of
 from psgnn.report._answers import add_partners, expectation, explanations
 from psgnn.report._drawing import MOST_GRAPHS, Limits, Unit, draw_graph
 from psgnn.report._measured import compare_rules, map_of, predictions, score_histogram
-from psgnn.report._names import shown_name
+from psgnn.report._page import shown_name
 from psgnn.scoring import calibrate
 from psgnn.training._heldout import read_held_out
 from psgnn.training._record import parse_document

@@ -6,11 +6,10 @@ from psgnn.doors import door
 
 if TYPE_CHECKING:
     from psgnn.distances._oracle import hops_between
-    from psgnn.scoring._answers import answer, predict, similar
+    from psgnn.scoring._answers import answer, partners_of_all, predict, similar
     from psgnn.scoring._calibration import Calibration, calibrate
     from psgnn.scoring._changes import Changes
     from psgnn.scoring._evaluate import evaluate_against, evaluate_links
-    from psgnn.scoring._every_node import partners_of_all
     from psgnn.scoring._explain import explain
     from psgnn.scoring._pretrained import Pretrained, PretrainedScorer, pretrained
     from psgnn.scoring._rules import HEURISTICS, score_pairs
@@ -30,7 +29,7 @@ _MODULE_OF = {
     "evaluate_links": "psgnn.scoring._evaluate",
     "explain": "psgnn.scoring._explain",
     "hops_between": "psgnn.distances._oracle",
-    "partners_of_all": "psgnn.scoring._every_node",
+    "partners_of_all": "psgnn.scoring._answers",
     "predict": "psgnn.scoring._answers",
     "pretrained": "psgnn.scoring._pretrained",
     "score_pairs": "psgnn.scoring._rules",

@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+from psgnn.console import Bar
 from psgnn.distances._propagation import Floats
 from psgnn.errors import InputError, check_integer
 from psgnn.graph._graph import GraphBatch, IntArray, to_numpy
@@ -19,8 +20,7 @@ from psgnn.graph._read import header_for, read_graph
 from psgnn.kernels._scoring import walk_partners as walk_kernel
 from psgnn.positions._context import number_of_links
 from psgnn.scoring._calibration import RANKED, Calibration, calibrate, parse_missing
-from psgnn.scoring._candidates import MOST_STEPS
-from psgnn.scoring._every_node import partners_of_all
+from psgnn.scoring._candidates import MOST_STEPS, most_prominent, prominence
 from psgnn.scoring._explain import main_reason
 from psgnn.scoring._names import (
     Node,
@@ -34,13 +34,13 @@ from psgnn.scoring._names import (
     pair_ids,
 )
 from psgnn.scoring._pretrained import pretrained
-from psgnn.scoring._scorer import Scorer, keep
-from psgnn.scoring._search import top_links
+from psgnn.scoring._scorer import Scorer, blocks_of, keep
+from psgnn.scoring._search import PARTNERS, Search, top_links
 
 log = logging.getLogger(__name__)
 
 ALL = "all"  # every node; a node of this name is asked for in a list: ["all"]
-PARTNERS = 10  # of a node, unless a person says how many
+LISTED = 10  # partners of a node, unless a person says how many
 MOST_ROW = 50_000  # nodes that are all scored as partners of one; of larger graphs those near it and the hubs
 MOST_NEAR, HUBS = 300, 200  # nodes at two and at three steps each
 MOST_COMPARED, SLACK = 10_000, 64
@@ -114,7 +114,7 @@ def answer(
         nodes = find_nodes(scorer, _listed(of))
         if not nodes.size:
             raise InputError("no node is asked about; name at least one")
-        lists = [partners(scorer, int(v), top or PARTNERS) for v in nodes]
+        lists = [partners(scorer, int(v), top or LISTED) for v in nodes]
     elif pairs is not None:
         asked = asked_pairs(scorer, pairs, header)
         scores = scorer.score(asked, show_progress=show_progress)
@@ -145,7 +145,7 @@ def answers_for_all(
     """The best partners of every node as `answer` gives them, in tables of some nodes each."""
     count = parse_missing(missing, number_of_links(scorer.batch))
     calibration = calibrate(scorer, count, seed=seed)
-    for block in partners_of_all(scorer, top or PARTNERS, seed=seed, show_progress=show_progress):
+    for block in partners_of_all(scorer, top or LISTED, seed=seed, show_progress=show_progress):
         yield _table(scorer, *block, calibration, np.zeros(0, bool), why=why, per_node=True)
 
 
@@ -216,7 +216,7 @@ def sides_first(batch: GraphBatch, pairs: IntArray) -> IntArray:
     return pairs if sides is None else np.where(sides[pairs[0]] == 1, pairs[::-1], pairs)
 
 
-def similar(scorer: Scorer, node: Node, top: int = PARTNERS) -> pl.DataFrame:
+def similar(scorer: Scorer, node: Node, top: int = LISTED) -> pl.DataFrame:
     """The nodes whose embeddings are nearest to that of a node: name, distance, and whether they are linked."""
     check_integer("top", top, 1)
     (v,) = find_nodes(scorer, [node]).tolist()
@@ -296,3 +296,65 @@ def _means(likely: npt.NDArray[np.float64], starts: IntArray) -> npt.NDArray[np.
     total = np.append(0.0, np.cumsum(likely))
     places = np.arange(likely.size)
     return np.asarray((total[places + 1] - total[starts]) / (places + 1 - starts))
+
+
+EXACT_NODES = 500  # of a graph, whose nodes are all scored with one another
+SHARED_HUBS = 32  # nodes of highest degree that every node is scored with
+BLOCK = 512  # nodes whose partners are in memory at once
+
+
+def partners_of_all(
+    scorer: Scorer, top: int, *, seed: int = 0, show_progress: bool = False
+) -> Iterator[tuple[IntArray, Floats]]:
+    """The best partners of every node, some nodes at a time: pairs ``[2, P]`` and scores, best first per node.
+
+    Partners are on the other side, where there are sides. In directed graphs they are whom a node will point to.
+
+    Candidates of a node are up to 16 nodes two steps away and 16 three steps away, 32 neighbours in the embedding and
+    32 hubs. In a graph of at most 500 nodes all others are. So N nodes take O(N) scores and memory.
+
+    Args:
+        scorer: A trained run or ready-made weights on their graphs.
+        top: How many partners per node; fewer come back where there are fewer candidates.
+        seed: Of the random trees that find neighbours in the embedding.
+        show_progress: Show a bar with the time left.
+    """
+    search = Search(scorer, 1, np.random.default_rng(seed))
+    search.look_around(show_progress, PARTNERS)
+    batch = scorer.batch
+    busy = prominence(batch)
+    hubs = [most_prominent(batch, busy, g, SHARED_HUBS) for g in range(batch.num_graphs)]
+    done = 0
+    with Bar("finding partners", batch.num_nodes, show=show_progress) as bar:
+        for g, (first, last) in enumerate(zip(batch.ptr[:-1].tolist(), batch.ptr[1:].tolist(), strict=True)):
+            everyone = np.arange(first, last)
+            for block in blocks_of(last - first, BLOCK):
+                nodes = everyone[block]
+                if last - first <= EXACT_NODES:
+                    rows = np.broadcast_to(everyone, (nodes.size, everyone.size))
+                else:
+                    common = np.broadcast_to(hubs[g], (nodes.size, hubs[g].size))
+                    rows = np.concatenate([search.walks[nodes], search.nearest[nodes], common], axis=1)
+                yield _best(search, nodes, rows, top)
+                done += nodes.size
+                bar.update(done)
+
+
+def _best(search: Search, nodes: IntArray, rows: IntArray, top: int) -> tuple[IntArray, Floats]:
+    """The best of the candidates ``rows [n, c]`` (-1 is none) of each of consecutive nodes, without linked ones."""
+    us, vs = np.repeat(nodes, rows.shape[1]), rows.ravel().astype(np.int64)
+    pairs = np.stack([us, vs])[:, vs >= 0]
+    if search.space.ordered:  # links that may be answered
+        answers = links_of(search.union, search.space)[::-1]
+        inside = (answers[0] >= nodes[0]) & (answers[0] <= nodes[-1])
+        pairs = np.concatenate([pairs, answers[:, inside]], axis=1)
+    pairs = pairs[:, search.space.holds(pairs)]
+    us, vs = search.pairs(np.unique(pairs[0] * search.union.num_nodes + pairs[1]))
+    pairs = np.stack([us, vs])
+    pairs = pairs[:, ~search.linked(pairs)]
+    scores = search.scores_of(pairs)
+    order = np.lexsort([pairs[1], -scores, pairs[0]])
+    pairs, scores = pairs[:, order], scores[order]
+    starts = np.searchsorted(pairs[0], pairs[0])  # where the list of each pair's node begins
+    kept = np.arange(scores.size) - starts < top
+    return pairs[:, kept], scores[kept]

@@ -1,17 +1,32 @@
-"""The ready-made networks in NumPy: what `psgnn.models` trains with torch, evaluated without it."""
+"""The ready-made networks in NumPy: what `psgnn.models` trains with torch, evaluated without it, and their weights."""
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from importlib.resources import files
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
+from safetensors import SafetensorError
+from safetensors.numpy import load
 
 from psgnn.distances._propagation import Floats
+from psgnn.errors import InputError, unknown_name
 from psgnn.graph._graph import IntArray
-from psgnn.positions._context import SHAPE, context_columns
-from psgnn.positions._measure import FARTHEST_FROM_MEAN, HEATS, PAIR_LOOKS, Parts, Positions
+from psgnn.positions._context import BINS, LARGEST_RATIO, SHAPE, context_columns
+from psgnn.positions._measure import (
+    DIFFUSION_STEPS,
+    FARTHEST_FROM_MEAN,
+    HEATS,
+    PAIR_LOOKS,
+    RESTARTS,
+    Parts,
+    Positions,
+)
 from psgnn.positions._roles import ROLES
 from psgnn.positions._statistics import pair_statistics, statistic_names
 
@@ -246,3 +261,71 @@ def _mlp(t: Tensors, name: str, places: tuple[int, ...], x: Floats) -> Floats:
 def _standardised(values: Floats, mean: Floats, deviation: Floats) -> Floats:
     """Values in deviations from the mean, cut off far out."""
     return np.asarray(np.clip((values - mean) / deviation, -FARTHEST_FROM_MEAN, FARTHEST_FROM_MEAN))
+
+
+WEIGHTS = ("best-link", "best-pair")
+SUFFIX = ".safetensors"
+# Raised when something that is measured changes its meaning and not its name.
+DEFINITION = 1
+# What is raised where bytes are not of this kind.
+DAMAGE = (
+    SafetensorError,
+    ValueError,
+    KeyError,
+    TypeError,
+    RuntimeError,
+)  # among them RecursionError, and torch's
+KEY = "psgnn"
+
+
+@dataclass(frozen=True)
+class Weights:
+    """Tensors of a model, and what is known about them: config, features, range of shapes, how they were made."""
+
+    tensors: dict[str, npt.NDArray[np.float32]]
+    about: dict[str, Any]
+
+
+def metadata(content: bytes) -> dict[str, Any]:
+    """The JSON document in the bytes of a safetensors file; raises one of `DAMAGE` where there is none."""
+    length = int.from_bytes(content[:8], "little")
+    document: dict[str, Any] = json.loads(json.loads(content[8 : 8 + length])["__metadata__"][KEY])
+    return document
+
+
+def feature_definition() -> str:
+    """A digest of what a pretrained network is fed with: names, their order, and the constants behind them."""
+    fed = [DEFINITION, statistic_names(Parts()), SHAPE, BINS, LARGEST_RATIO, RESTARTS, DIFFUSION_STEPS]
+    return hashlib.sha256(json.dumps(fed).encode()).hexdigest()[:16]
+
+
+def read_weights(name: str) -> Weights:
+    """The weights of this name."""
+    if name not in WEIGHTS:
+        raise unknown_name("pretrained model", name, WEIGHTS)
+    return parse_weights(_content(name), name)
+
+
+def weights_digest(name: str) -> str:
+    """A hash of the file of the weights."""
+    return hashlib.sha256(_content(name)).hexdigest()[:16]
+
+
+def _content(name: str) -> bytes:
+    return (files("psgnn") / "weights" / (name + SUFFIX)).read_bytes()
+
+
+def parse_weights(content: bytes, name: str) -> Weights:
+    """The weights in the bytes of a file; a file of other features, or a damaged one, is an error."""
+    try:
+        tensors, about = load(content), metadata(content)
+        definition = about["features"]
+    except DAMAGE as error:
+        reason = " ".join(str(error).split())[:100]
+        raise InputError(f"the weights {name} are damaged ({reason}); install psgnn again") from None
+    if definition != feature_definition():
+        raise InputError(
+            f"the weights {name} were trained on features {definition}, this version of psgnn measures "
+            f"{feature_definition()}; psgnn-lab pretrain makes new ones"
+        )
+    return Weights(tensors, about)

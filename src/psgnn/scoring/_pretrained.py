@@ -23,9 +23,8 @@ from psgnn.positions._measure import positions_of
 from psgnn.positions._statistics import pair_statistics, statistic_groups
 from psgnn.positions._view import View
 from psgnn.scoring._names import node_ids, pair_ids
-from psgnn.scoring._network import Network, Seat, network_of
+from psgnn.scoring._network import Network, Seat, Weights, network_of, read_weights
 from psgnn.scoring._scorer import Evidence, Questions, blocks_of
-from psgnn.scoring._weights import Weights, read_weights
 
 log = logging.getLogger(__name__)
 

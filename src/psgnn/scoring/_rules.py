@@ -5,7 +5,8 @@ Every rule sees the visible graph and the pairs asked, nothing else, and costs O
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -14,20 +15,24 @@ import scipy  # its parts load when they are used
 
 from psgnn.anchors._greedy import farthest_first
 from psgnn.anchors._rules import anchor_count
+from psgnn.distances._lengths import LengthSearch
 from psgnn.distances._oracle import DistanceOracle, by_slices, hops_between
+from psgnn.distances._propagation import arc_pagerank
 from psgnn.errors import InputError, unknown_name
 from psgnn.graph import Adjacency, GraphBatch, IntArray
 from psgnn.kernels._pairs import pushed_pagerank, shared_neighbours
+from psgnn.positions._kinds import MEMORIES, KindMeasures, other_way, ways_between
 from psgnn.registry import Registry, call_plugin
-from psgnn.scoring._kind_rules import KIND_RULES
 
 Scores = npt.NDArray[np.float64]
 PairScore = Callable[[GraphBatch, IntArray, int], Scores]
+Measure = Callable[[KindMeasures, IntArray, IntArray], Scores]
 
 RESTART = 0.15
 PUSH_TOLERANCE = 1e-5  # a hundredth of it on graphs of up to 5000 nodes, where it costs nothing
 SPECTRAL_DIMENSIONS = 8
 DENSE_NODES = 200  # up to here LAPACK is faster than Lanczos
+SOURCES_AT_ONCE = 256  # columns that are in memory
 PAIR_BLOCK = 2**16  # pairs whose rows are in memory at once
 
 
@@ -135,6 +140,122 @@ def _hops_apart(hops: npt.NDArray[np.int16], pairs: IntArray) -> Scores:
         with np.errstate(invalid="ignore"):
             out[block] = (np.abs(us - vs) * both).sum(axis=1) / both.sum(axis=1)
     return out
+
+
+# Graphs of a kind
+
+
+@dataclass(frozen=True)
+class KindRule:
+    """A rule for graphs that have one of the kinds ``needs``."""
+
+    needs: tuple[str, ...]
+    measure: Measure
+
+    def fits(self, kind: Collection[str]) -> bool:
+        """Whether the rule is for such graphs."""
+        return not set(self.needs).isdisjoint(kind)
+
+    def __call__(self, union: GraphBatch, pairs: IntArray) -> Scores:
+        """Scores ``[P]`` of the pairs ``[2, P]``."""
+        assert union.kinds is not None
+        nothing = np.zeros((union.num_graphs, 0), np.int64)
+        found = KindMeasures(union, nothing, union.kinds.names)
+        return self.measure(found, *found.oriented(*pairs))
+
+
+def _ways(lens: str, route: str, column: int) -> Measure:
+    """A column of `weighted_ways` through a lens."""
+
+    def measure(found: KindMeasures, us: IntArray, vs: IntArray) -> Scores:
+        return np.asarray(ways_between(found.known, found.lens(lens), route, us, vs)[:, column])
+
+    return measure
+
+
+def _item_knn(found: KindMeasures, us: IntArray, vs: IntArray) -> Scores:
+    """The sum of the cosines between v and what u is linked to."""
+    shared = _ways("links", "out in", 3)(found, us, vs)
+    return shared / np.sqrt(np.maximum(found.known.incoming.degrees[vs], 1))
+
+
+def _user_knn(found: KindMeasures, us: IntArray, vs: IntArray) -> Scores:
+    """The sum of the cosines between u and what is linked to v."""
+    shared = _ways("links", "out in", 2)(found, us, vs)
+    return shared / np.sqrt(np.maximum(found.known.outgoing.degrees[us], 1))
+
+
+def _reciprocity(found: KindMeasures, us: IntArray, vs: IntArray) -> Scores:
+    return other_way(found.known, found.lens("links"), us, vs)
+
+
+def _attachment(found: KindMeasures, us: IntArray, vs: IntArray) -> Scores:
+    """Links from u plus one times links to v plus one."""
+    return (found.known.outgoing.degrees[us] + 1.0) * (found.known.incoming.degrees[vs] + 1.0)
+
+
+def _recent_activity(found: KindMeasures, us: IntArray, vs: IntArray) -> Scores:
+    """The same where a link counts the less, the more links came after it."""
+    outgoing, incoming = found.activity[MEMORIES.index(0.05)]
+    least = 1e-3  # a node that was not active lately is not nothing
+    return np.asarray((outgoing[us] + least) * (incoming[vs] + least))
+
+
+def _walk_pagerank(found: KindMeasures, us: IntArray, vs: IntArray) -> Scores:
+    """Personalised PageRank of v for a walk from u along the links, by their weights where there are any."""
+    lens = next(lens for lens in found.lenses if lens.name != "recent links")
+
+    def columns(nodes: IntArray) -> npt.NDArray[np.float32]:
+        return arc_pagerank(found.known.outgoing, lens.along, lens.out_sum, nodes, np.arange(nodes.size + 1))
+
+    return _from_columns(columns, us, vs)
+
+
+def _shortest_length(found: KindMeasures, us: IntArray, vs: IntArray) -> Scores:
+    """Minus the length of the shortest way; unreachable is farther than anything reachable."""
+    known = found.known
+    assert known.lengths is not None
+    search = LengthSearch(found.batch.adjacency, known.edges, known.lengths, directed=known.directed)
+    lengths = _from_columns(search.columns, us, vs)
+    return -np.where(lengths < 0, known.lengths.sum() + 1, lengths)
+
+
+def _from_columns(
+    columns: Callable[[IntArray], npt.NDArray[np.float32]], us: IntArray, vs: IntArray
+) -> Scores:
+    """The entries ``(v, u)`` of columns of numbers, one per distinct u and some at a time."""
+    sources, place = np.unique(us, return_inverse=True)
+    out = np.empty(us.size)
+    for start in range(0, sources.size, SOURCES_AT_ONCE):
+        here = np.flatnonzero((place >= start) & (place < start + SOURCES_AT_ONCE))
+        out[here] = columns(sources[start : start + SOURCES_AT_ONCE])[vs[here], place[here] - start]
+    return out
+
+
+ORDERED = ("directed", "sides")
+KIND_RULES: dict[str, KindRule] = {
+    "three-paths": KindRule(ORDERED, _ways("links", "out in", 4)),
+    "item-knn": KindRule(ORDERED, _item_knn),
+    "user-knn": KindRule(ORDERED, _user_knn),
+    "three-step-allocation": KindRule(ORDERED, _ways("links", "out in", 5)),
+    "reciprocity": KindRule(("directed",), _reciprocity),
+    "directed-common-neighbours": KindRule(("directed",), _ways("links", "out out", 0)),
+    "directed-resource-allocation": KindRule(("directed",), _ways("links", "out out", 1)),
+    "directed-attachment": KindRule(("directed",), _attachment),
+    "walk-pagerank": KindRule(("directed", "strengths", "lengths"), _walk_pagerank),
+    "weighted-common-neighbours": KindRule(("strengths",), _ways("strength", "out out", 0)),
+    "weighted-resource-allocation": KindRule(("strengths",), _ways("strength", "out out", 1)),
+    "shortest-length": KindRule(("lengths",), _shortest_length),
+    "recent-activity": KindRule(("times",), _recent_activity),
+}
+
+
+def kind_rules(kind: Collection[str]) -> list[str]:
+    """The rules for such graphs beside those for plain ones."""
+    return [name for name, rule in KIND_RULES.items() if rule.fits(kind)]
+
+
+# All rules
 
 
 _BUILTIN: dict[str, PairScore] = {

@@ -10,9 +10,8 @@ import numpy as np
 
 from psgnn.distances._propagation import Floats
 from psgnn.graph._graph import IntArray
-from psgnn.scoring._answers import _means
+from psgnn.scoring._answers import EXACT_NODES, SHARED_HUBS, _means
 from psgnn.scoring._calibration import Calibration
-from psgnn.scoring._every_node import EXACT_NODES, HUBS
 from psgnn.scoring._network import Network
 from psgnn.spark._blocks import Block, Plan, by_kind
 from psgnn.spark._mail import ANSWER, REPORT, Letter, letters_of
@@ -147,7 +146,7 @@ def partners_of_all(scorer: SparkScorer, top: int, missing: float | None = None)
     post, plan, measured = scorer.post, scorer.plan, scorer.learned.measured
     finder = Finder(post, scorer.graph, scorer.learned, scorer.network, scorer.seed)
     found, buckets, hubs = finder.pools(1)
-    hubs = np.arange(plan.nodes) if plan.nodes <= EXACT_NODES else hubs[:HUBS]
+    hubs = np.arange(plan.nodes) if plan.nodes <= EXACT_NODES else hubs[:SHARED_HUBS]
     calibration = scorer.calibration(missing)
     near_hubs = post.spread(post.some(scorer.graph.mail, ["block"]), partial(add_hubs, plan, hubs, buckets))
     tasks = post.kept(

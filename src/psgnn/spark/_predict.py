@@ -27,7 +27,7 @@ from psgnn.positions._context import (
     rehearsed_of,
     rehearsed_ranks,
 )
-from psgnn.scoring._answers import ALL, HUBS, MOST_NEAR, MOST_ROW, PARTNERS
+from psgnn.scoring._answers import ALL, HUBS, LISTED, MOST_NEAR, MOST_ROW
 from psgnn.scoring._calibration import (
     RANKED,
     REHEARSED,
@@ -41,9 +41,8 @@ from psgnn.scoring._calibration import (
     ranked,
     rehearsal,
 )
-from psgnn.scoring._network import Network
+from psgnn.scoring._network import Network, weights_digest
 from psgnn.scoring._pretrained import pretrained
-from psgnn.scoring._weights import weights_digest
 from psgnn.spark._anchors import pick_anchors
 from psgnn.spark._blocks import Plan
 from psgnn.spark._every_node import embeddings, partners_table
@@ -236,7 +235,7 @@ def answer(
         known = found[:, 1] > 0
     elif of is not None:
         nodes = ids_of(scorer.graph.nodes, of)
-        lists = [scorer.partners(int(node), top or PARTNERS) for node in nodes]
+        lists = [scorer.partners(int(node), top or LISTED) for node in nodes]
     else:
         if (top or 1) <= RANKED:
             scorer.best(RANKED)  # serves the probabilities, too
@@ -369,7 +368,7 @@ def write_partners(
     """Write the best partners of every node as Parquet, and say how many there are."""
     check_place(scorer.post.spark, out, force=force)
     wanted = parse_missing(missing, scorer.plan.links)
-    table, count = partners_table(scorer, top or PARTNERS, wanted)
+    table, count = partners_table(scorer, top or LISTED, wanted)
     scorer.post.deliver(table, out, force=force)
     return count
 

@@ -14,8 +14,7 @@ import numpy.typing as npt
 from psgnn.errors import InputError, check_integer, unknown_name
 from psgnn.graph._graph import Graph, GraphBatch, IntArray
 from psgnn.graph._kinds import Kinds, Numbers
-from psgnn.graph._links import KnownLinks
-from psgnn.graph._pair_space import PairSpace
+from psgnn.graph._pair_space import KnownLinks, PairSpace
 from psgnn.graph._sampling import ListedPairs, NonEdges, Pool, running_total
 from psgnn.tasks._base import (
     FOLDS,

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from psgnn.errors import InputError, check_integer
 from psgnn.graph._graph import OFFICIAL_SPLIT, Graph, GraphBatch, to_numpy
-from psgnn.graph._links import KnownLinks
+from psgnn.graph._pair_space import KnownLinks
 from psgnn.graph._sampling import NonEdges, distinct_integers
 from psgnn.tasks._base import NEGATIVES, Task, checked_graphs
 from psgnn.tasks._link import LinkPrediction

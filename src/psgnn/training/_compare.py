@@ -25,8 +25,8 @@ from psgnn.graph._graph import as_graph
 from psgnn.models._presets import ABLATIONS, MODELS, PRESETS
 from psgnn.registry import ExtendedNames
 from psgnn.scoring import HEURISTICS, pretrained, score_pairs
-from psgnn.scoring._kind_rules import KIND_RULES, kind_rules
-from psgnn.scoring._weights import WEIGHTS
+from psgnn.scoring._network import WEIGHTS
+from psgnn.scoring._rules import KIND_RULES, kind_rules
 from psgnn.tasks import LinkPrediction, PairClassification, Task, link_task
 from psgnn.tasks._metrics import evaluate
 from psgnn.training._folder import RECORD

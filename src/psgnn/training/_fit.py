@@ -34,6 +34,7 @@ from psgnn.training._batches import USED_FOLDS, batches_of, number_of_steps, ste
 from psgnn.training._checkpoints import State, open_run, save_state
 from psgnn.training._folder import alone_in, check_out, remove_run
 from psgnn.training._heldout import part_of, write_held_out
+from psgnn.training._record import check_tensorboard, write_tensorboard
 from psgnn.training._run import Run, load, save_run
 from psgnn.training._steps import (
     fitting_threads,
@@ -43,7 +44,6 @@ from psgnn.training._steps import (
     score_function,
     seed_torch,
 )
-from psgnn.training._tensorboard import check_tensorboard, write_tensorboard
 
 __all__ = ["Run", "fit", "load", "remove_run"]
 

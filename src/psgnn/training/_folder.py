@@ -11,8 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from psgnn.errors import InputError
-from psgnn.locks import LOCK, BusyError, locked
-from psgnn.paths import TEMPORARY, remove_unfinished
+from psgnn.paths import LOCK, TEMPORARY, BusyError, locked, remove_unfinished
 from psgnn.training._record import check_record, parse_document
 
 FORMAT = 1  # of the files of a run; raised when an older reader would misread them
