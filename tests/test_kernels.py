@@ -230,19 +230,19 @@ def fused() -> Results:
 
 
 @case(
-    "_pairs.triangles",
-    "_pairs.add_triangles",
+    "_csr.triangles",
+    "_csr.add_triangles",
     "_pairs.shared_neighbours",
     "_pairs.pushed_pagerank",
-    "_pairs.look_up",
+    "_profiles.look_up",
 )
 def pair_scores() -> Results:
     (us, vs), shared, rank = some_pairs(), np.empty(40), np.empty(40)
     pairs.shared_neighbours(*graph(), us, vs, floats(NODES, dtype=np.float64), shared)
     pairs.pushed_pagerank(*graph(), us, vs, 0.15, 1e-4, rank)
     values, looked = floats(9, 3), np.empty((9, 3), np.float32)
-    pairs.look_up(np.sort(floats(3, 4), axis=1), floats(3, 5), values, looked)
-    return [pairs.triangles(*graph()), shared, rank, looked]
+    profiles.look_up(np.sort(floats(3, 4), axis=1), floats(3, 5), values, looked)
+    return [csr.triangles(*graph()), shared, rank, looked]
 
 
 @case("_pairs._pair_hops", "_pairs._local_walks", "_pairs.rows_of_walks")

@@ -17,7 +17,8 @@ from conftest import adjacency_of, data_of, random_graphs
 from psgnn.anchors import select_anchors
 from psgnn.distances._propagation import smooth, whole_lines
 from psgnn.graph._graph import Graph, GraphBatch, IntArray
-from psgnn.kernels._pairs import local_walks, triangles
+from psgnn.kernels._csr import triangles
+from psgnn.kernels._pairs import local_walks
 from psgnn.kernels._profiles import channel_profiles, hop_profiles
 from psgnn.models import view_of
 from psgnn.positions._measure import FLOOR, Parts, Positions, positions_of

@@ -20,7 +20,7 @@ from psgnn.cli.arguments import (
     parse_anchors,
 )
 from psgnn.cli.reading import NOTHING, Given, reads_graph
-from psgnn.cli.spark import Engine, Master, SparkSettings, check_engine, parse_settings
+from psgnn.cli.spark import Engine, Master, SparkSettings, absolute, check_engine, parse_settings
 from psgnn.console import flush_notes, print_json, print_table, say
 from psgnn.errors import InputError
 
@@ -311,14 +311,10 @@ def _by_spark(
     from psgnn.distances.spark import hop_columns, pick_anchors, read_links, session
     from psgnn.graph._names import read_names
 
-    settings = parse_settings(options)
-    out = asked.out
-    # Spark may have another working folder, or another file system, than this process.
-    if Path(path).exists():
-        path, out = str(Path(path).resolve()), out if "://" in out else str(Path(out).resolve())
-    spark = session(master, settings)
+    out = absolute(asked.out, new=Path(path).exists())
+    spark = session(master, parse_settings(options))
     try:
-        links = read_links(spark, path, columns)
+        links = read_links(spark, absolute(path), columns)
         nodes = links.select("a").distinct().count()
         if asked.named is None:
             chosen = pick_anchors(

@@ -106,7 +106,7 @@ def predict_command(
 
     By Spark: psgnn predict edges.parquet --engine spark --master 'local[2]' --top 50
     """
-    from psgnn.console import print_json
+    from psgnn.console import flush_notes, print_json
     from psgnn.paths import check_file, check_output
 
     check_engine(engine, {"--master": master, "--spark": spark, "--work": work, "--anchor-file": anchor_file})
@@ -122,6 +122,9 @@ def predict_command(
     for file in (pairs, of_file, anchor_file):
         if file is not None:
             check_file(file.expanduser())
+    about: dict[str, Any] = {"run": titled(run), "graph": graph}
+    count: int | None = None
+    tables: Iterator[polars.DataFrame] = iter(())
     if engine == "spark":
         refused = {
             "--graph": graph, "--new-anchors": new_anchors, "--pretrained": pretrained, "--strict": strict,
@@ -133,94 +136,61 @@ def predict_command(
         if everyone and out is None:
             raise InputError("--for all by Spark needs --out FOLDER, where Parquet is written")
         question = Question(
-            top, nodes, of_file, pairs, missing, anchor_file, str(out) if everyone else None, force
+            top, nodes, of_file, pairs, missing, anchor_file, out if everyone else None, force
         )
-        found = by_spark(
-            run[0],
-            question,
-            given,
-            master=master,
-            settings=spark,
-            work=work,
-            seed=seed,
+        answered = by_spark(
+            run[0], question, given, master=master, settings=spark, work=work, seed=seed,
             show_progress=not quiet,
+        )  # fmt: skip
+        about |= {"pretrained": "best-link", "strict": False, "engine": engine}
+        link = True
+        if isinstance(answered, int):  # written by the workers
+            count = answered
+        else:
+            tables = iter([answered])
+    else:
+        result = load_run(
+            run, graph, given, header_of=pairs, pretrained=pretrained, strict=strict, new_anchors=new_anchors
         )
-        record = {
-            "run": titled(run),
-            "graph": None,
-            "pretrained": "best-link",
-            "strict": False,
-            "engine": engine,
-        }
-        if isinstance(found, int):
-            count = found
-        else:
-            count = found.height
-            if out is not None:
-                from psgnn.graph._exports import write_pairs
+        from psgnn.graph import read_names
+        from psgnn.scoring import answer
+        from psgnn.scoring._answers import answers_for_all
+        from psgnn.scoring._names import all_names
 
-                write_pairs(out, found, force=force, spreadsheet=spreadsheet)
-        if as_json:
-            rows = {} if out is not None or isinstance(found, int) else {"pairs": found.to_dicts()}
-            print_json({**record, "count": count, "out": None if out is None else str(out), **rows})
-        elif out is not None or isinstance(found, int):
-            say(f"{count} pairs are in {out}")
-        else:
-            what = "best missing links" if not of_nodes else f"best partners of {', '.join(nodes)}"
-            what = what if pairs is None else str(pairs)
-            _show(f"{titled(run)}: {what}", found, link=True, several=len(nodes) > 1)
-        return
-    from psgnn.console import flush_notes
-
-    result = load_run(
-        run,
-        graph,
-        given,
-        header_of=pairs,
-        pretrained=pretrained,
-        strict=strict,
-        new_anchors=new_anchors,
-    )
-    import polars
-
-    from psgnn.graph import read_names
-    from psgnn.graph._exports import write_pair_blocks
-    from psgnn.scoring import answer
-    from psgnn.scoring._answers import answers_for_all
-    from psgnn.scoring._names import all_names
-
-    if "all" in nodes and not everyone and "all" not in all_names(result):
-        raise InputError("--for all asks about every node; leave out the other nodes, or 'all'")
-    if of_file is not None:
-        nodes += read_names(of_file, all_names(result))
-    asked: dict[str, Any] = {"top": top, "missing": missing, "why": why, "seed": seed}
-    asked["show_progress"] = not quiet
-
-    def tables() -> Iterator[polars.DataFrame]:
+        if "all" in nodes and not everyone and "all" not in all_names(result):
+            raise InputError("--for all asks about every node; leave out the other nodes, or 'all'")
+        if of_file is not None:
+            nodes += read_names(of_file, all_names(result))
+        if "pretrained" in result.record:
+            about |= {key: result.record[key] for key in ("pretrained", "strict")}
+        link = result.task == "link"
+        asked: dict[str, Any] = {"top": top, "missing": missing, "why": why, "seed": seed}
+        asked["show_progress"] = not quiet
         if everyone:
-            yield from answers_for_all(result, **asked)
+            tables = answers_for_all(result, **asked)
         else:
-            yield answer(result, of=nodes or None, pairs=pairs, header=given.header, **asked)
-
-    about: dict[str, Any] = {"run": titled(run), "graph": graph}
-    if "pretrained" in result.record:
-        about |= {key: result.record[key] for key in ("pretrained", "strict")}
+            tables = iter([answer(result, of=nodes or None, pairs=pairs, header=given.header, **asked)])
     if out is not None:
-        count = write_pair_blocks(out, tables(), force=force, spreadsheet=spreadsheet)
+        if count is None:
+            from psgnn.graph._exports import write_pair_blocks
+
+            count = write_pair_blocks(out, tables, force=force, spreadsheet=spreadsheet)
         if as_json:
-            print_json({**about, "count": count, "out": str(out)})
+            print_json({**about, "count": count, "out": out})
             return
         flush_notes()
         say(f"{count} pairs are in {out}")
         return
-    found = polars.concat(tables())
+    import polars
+
+    found = polars.concat(tables)
     if as_json:
         print_json({**about, "count": found.height, "out": None, "pairs": found.to_dicts()})
         return
-    best = "best missing links" if result.task == "link" else "best pairs that are not linked"
-    whose = "every node" if everyone else ", ".join(nodes)
-    what = str(pairs) if pairs is not None else f"best partners of {whose}" if nodes else best
-    _show(f"{titled(run)}: {what}", found, link=result.task == "link", several=everyone or len(nodes) > 1)
+    best = "best missing links" if link else "best pairs that are not linked"
+    whose = "every node" if everyone else ", ".join(nodes) or f"the nodes in {of_file}"
+    what = str(pairs) if pairs is not None else f"best partners of {whose}" if of_nodes else best
+    _show(f"{titled(run)}: {what}", found, link=link, several=everyone or len(nodes) > 1)
 
 
 def _show(title: str, found: polars.DataFrame, *, link: bool, several: bool) -> None:

@@ -1,4 +1,4 @@
-"""Linear-time work on CSR graphs, compiled by numba and cached on disk."""
+"""Work on CSR graphs, compiled by numba and cached on disk: linear in their links, but for triangles."""
 
 from __future__ import annotations
 
@@ -195,3 +195,59 @@ def connected_components(
                     size += 1
         components += 1
     return labels
+
+
+@njit(cache=True, nogil=True)
+def triangles(indptr: npt.NDArray[np.int64], indices: npt.NDArray[np.int32]) -> npt.NDArray[np.float64]:
+    """Triangles at every node, ``[N]``.
+
+    Each is found once, at the node of its smallest degree: links are followed from small degrees to large ones, so that
+    a hub has few.
+    """
+    num_nodes = indptr.size - 1
+    starts = np.empty(num_nodes + 1, np.int64)
+    onward = np.empty(indices.size // 2, np.int32)
+    size = 0
+    for u in range(num_nodes):
+        starts[u] = size
+        degree = indptr[u + 1] - indptr[u]
+        for j in range(indptr[u], indptr[u + 1]):
+            v = indices[j]
+            other = indptr[v + 1] - indptr[v]
+            if other > degree or (other == degree and v > u):
+                onward[size] = v
+                size += 1
+    starts[num_nodes] = size
+    count = np.zeros(num_nodes)
+    add_triangles(starts, onward[:size], 0, num_nodes, count)
+    return count
+
+
+@njit(cache=True, nogil=True)
+def add_triangles(
+    starts: npt.NDArray[np.int64],
+    onward: npt.NDArray[np.int32],
+    first: int,
+    last: int,
+    count: npt.NDArray[np.float64],
+) -> None:
+    """Count the triangles that begin at the nodes ``first:last`` at all three nodes, ``count [N]``.
+
+    ``onward[starts[v]:starts[v + 1]]`` are the neighbours of v that come after it in some order of all nodes.
+    """
+    near = np.zeros(count.size // 64 + 1, np.uint64)  # a bit a node, to stay in the processor's cache
+    one, low = np.uint64(1), np.uint64(63)
+    for u in range(first, last):
+        for j in range(starts[u], starts[u + 1]):
+            w = np.uint64(onward[j])
+            near[w >> np.uint64(6)] |= one << (w & low)
+        for j in range(starts[u], starts[u + 1]):
+            v = onward[j]
+            for k in range(starts[v], starts[v + 1]):
+                w = np.uint64(onward[k])
+                if near[w >> np.uint64(6)] >> (w & low) & one:
+                    count[u] += 1
+                    count[v] += 1
+                    count[w] += 1
+        for j in range(starts[u], starts[u + 1]):
+            near[np.uint64(onward[j]) >> np.uint64(6)] = 0

@@ -96,3 +96,14 @@ def add_moments(
         out[v, 0] += count
         out[v, 1] += total
         out[v, 2] += squares
+
+
+@njit(cache=True, nogil=True)
+def look_up(bounds: Floats, table: Floats, values: Floats, out: Floats) -> None:
+    """Replace values ``[P, S]`` by the entries ``[S, B]`` of the bins that they are in, ``bounds [S, B - 1]``."""
+    for p in range(values.shape[0]):
+        for s in range(values.shape[1]):
+            place = 0
+            for b in range(bounds.shape[1]):
+                place += bounds[s, b] < values[p, s]
+            out[p, s] = table[s, place]

@@ -17,7 +17,8 @@ from psgnn.distances._propagation import Floats
 from psgnn.graph._graph import Adjacency, GraphBatch, IntArray
 from psgnn.graph._pair_space import KnownLinks
 from psgnn.graph._sampling import NonEdges, distinct_integers
-from psgnn.kernels._pairs import look_up, triangles
+from psgnn.kernels._csr import triangles
+from psgnn.kernels._profiles import look_up
 from psgnn.positions._measure import Positions, positions_of
 from psgnn.positions._statistics import pair_statistics
 from psgnn.positions._view import View

@@ -12,7 +12,7 @@ from psgnn.anchors._greedy import farthest_first
 from psgnn.anchors._rules import anchor_count
 from psgnn.distances._propagation import in_parts
 from psgnn.graph._graph import Adjacency, GraphBatch, IntArray
-from psgnn.kernels._pairs import triangles
+from psgnn.kernels._csr import triangles
 from psgnn.kernels._propagation import degree_rows, sum_rows
 from psgnn.positions._view import View
 

@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from psgnn.graph._graph import IntArray
 from psgnn.graph._sampling import pair_code
-from psgnn.kernels._pairs import add_triangles
+from psgnn.kernels._csr import add_triangles
 from psgnn.kernels._sampling import pair_of_code
 from psgnn.positions._measure import Parts
 from psgnn.spark._mail import REPORT, Arrays, Letter

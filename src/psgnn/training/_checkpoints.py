@@ -78,7 +78,6 @@ def check_progress(numbers: Any, history: Any) -> None:
 
 
 DATA = ("split", "graph")  # digests, in the identity of a run
-NUMBERS = ("epoch", "best_epoch", "improved_epoch", "best_value", "loss", "seconds")
 
 
 @dataclass
@@ -163,7 +162,7 @@ def save_state(
     tensors |= anchor_tensors(state.best_choice)
     for index, slots in optimizer.state_dict()["state"].items():
         tensors |= {f"optimizer.{index}.{slot}": torch.as_tensor(value) for slot, value in slots.items()}
-    numbers = {key: getattr(state, key) for key in NUMBERS}
+    numbers = {key: getattr(state, key) for key in (*COUNTS, *VALUES)}
     runs.write_tensors(folder / STATE, tensors, identity=identity, numbers=numbers, history=state.history)
 
 

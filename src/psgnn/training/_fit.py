@@ -235,7 +235,7 @@ class _Trainer:
                 if state.epoch == 0:
                     self._calibrate()
                 self._validate_if_due(state, bar)
-                while state.epoch < self.epochs and not self._out_of_patience(state):
+                while state.epoch < self.epochs and state.epoch - state.improved_epoch < self.config.patience:
                     self._step(state)
                     state.seconds = before + time.perf_counter() - started
                     self._validate_if_due(state, bar)
@@ -253,9 +253,6 @@ class _Trainer:
         self.model.train()
         view, pairs, _ = self._batch(0, np.random.default_rng([self.seed, self.epochs]))
         self.model.calibrate(view, self.fixed or self.model.pick(view), pairs)
-
-    def _out_of_patience(self, state: State) -> bool:
-        return state.epoch - state.improved_epoch >= self.config.patience
 
     def _step(self, state: State) -> None:
         """One epoch, whose end changes weights, average and number of the epoch together."""
@@ -337,8 +334,8 @@ class _Trainer:
                 self.model.load_state_dict(state.average)
             self.model.eval()
             choice = self.fixed or self.model.pick(self.view)
-            metrics = self._measure(self.watched, choice, dict.fromkeys(["auc", "ap", self.task.headline]))
-            metrics = self.team.agree(metrics)
+            asked = dict.fromkeys(["auc", "ap", self.task.headline])
+            metrics = self.team.agree(self._measure(self.watched, choice, asked, self.view))
             validated = {k: v.detach().clone() for k, v in self.model.state_dict().items()}
         finally:  # whoever interrupts it finds the weights of training
             self.model.load_state_dict(weights)
@@ -348,14 +345,10 @@ class _Trainer:
         # Of epochs that the validation pairs can hardly tell apart the latest: it has been trained for longer.
         if self.config.keep == "last" or value >= state.best_value - self._slack(state.best_value):
             state.best_epoch, state.best_choice, state.best_weights = state.epoch, choice, validated
-        entry = {"epoch": state.epoch, "loss": state.loss, **metrics, **self._moving_anchors(choice)}
+        entry: dict[str, Any] = {"epoch": state.epoch, "loss": state.loss, **metrics}
+        if choice is not None and self.fixed is None and choice.size <= MOST_TRACED_ANCHORS:
+            entry["anchors"] = choice.listed()  # training can change them
         state.history.append(entry)
-
-    def _moving_anchors(self, choice: AnyAnchors | None) -> dict[str, Any]:
-        """The anchors for the history, where training can change them and they are few."""
-        if choice is None or self.fixed is not None or choice.size > MOST_TRACED_ANCHORS:
-            return {}
-        return {"anchors": choice.listed()}
 
     def _slack(self, value: float) -> float:
         """How much worse than the best an epoch may be and still count as equal."""
@@ -371,18 +364,11 @@ class _Trainer:
         share = max(1 - self.config.average, 1 / (1 + state.epoch / 10))
         move_average(state.average, self.model.state_dict(), share)
 
-    @torch.no_grad()
     def _measure(
-        self,
-        split: LabelledPairs,
-        choice: AnyAnchors | None,
-        metrics: Iterable[str] = METRICS,
-        view: TensorView | None = None,
+        self, split: LabelledPairs, choice: AnyAnchors | None, metrics: Iterable[str], view: TensorView
     ) -> dict[str, float]:
         self.model.eval()
-        pairs = torch.from_numpy(split.pairs).to(self.device)
-        scores = self.model.predict(view or self.view, choice, pairs)
-        return evaluate(split, scores.cpu().numpy(), tuple(metrics))
+        return evaluate(split, self._scores(choice, view)(split.pairs), tuple(metrics))
 
     def _scores(
         self, choice: AnyAnchors | None, view: TensorView

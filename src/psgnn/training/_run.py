@@ -355,8 +355,6 @@ def load(run_dir: str | Path) -> Run:
     try:
         choice = anchors_of_tensors(tensors)
         check_anchors(choice, config.picker, view.union)
-        if config.kinds and (view.union.kinds is None or list(view.union.kinds.names) != config.kinds):
-            raise ValueError(f"the model was trained on graphs with {', '.join(config.kinds)}")
         if config.in_channels != view.x.size(1):
             raise ValueError(f"{config.in_channels} features expected, the graph has {view.x.size(1)}")
         for kinds in (view.union.kinds, whole or view.union.kinds):
