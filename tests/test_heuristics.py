@@ -9,10 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from conftest import adjacency_of, data_of, random_graphs
+from psgnn.distances._oracle import hops_between
 from psgnn.errors import InputError
 from psgnn.graph._graph import GraphBatch
 from psgnn.kernels import _pairs as kernels
-from psgnn.scoring import HEURISTICS, hops_between, score_pairs
+from psgnn.scoring import HEURISTICS, score_pairs
 from psgnn.scoring import _rules as rules
 
 

@@ -23,29 +23,6 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 
-_MODULE_OF = {
-    "DistanceOracle": "psgnn.distances",
-    "Graph": "psgnn.graph",
-    "LinkPrediction": "psgnn.tasks",
-    "PairClassification": "psgnn.tasks",
-    "PositionEmbedding": "psgnn.positions",
-    "PsgnnError": "psgnn.errors",
-    "Run": "psgnn.training",
-    "anchor_diagnostics": "psgnn.anchors",
-    "build_model": "psgnn.models",
-    "explain": "psgnn.scoring",
-    "fit": "psgnn.training",
-    "load": "psgnn.training",
-    "load_dataset": "psgnn.datasets",
-    "metric_basis": "psgnn.anchors",
-    "minimum_dominating_set": "psgnn.anchors",
-    "predict": "psgnn.scoring",
-    "pretrained": "psgnn.scoring",
-    "read_graph": "psgnn.graph",
-    "select_anchors": "psgnn.anchors",
-    "shortest_distances": "psgnn.distances",
-}
-
 __all__ = [
     "DistanceOracle",
     "Graph",
@@ -71,4 +48,18 @@ __all__ = [
 ]
 
 
-__getattr__, __dir__ = door(__name__, _MODULE_OF)
+__getattr__, __dir__ = door(
+    __name__,
+    {
+        "anchors": ["anchor_diagnostics", "metric_basis", "minimum_dominating_set", "select_anchors"],
+        "datasets": ["load_dataset"],
+        "distances": ["DistanceOracle", "shortest_distances"],
+        "errors": ["PsgnnError"],
+        "graph": ["Graph", "read_graph"],
+        "models": ["build_model"],
+        "positions": ["PositionEmbedding"],
+        "scoring": ["explain", "predict", "pretrained"],
+        "tasks": ["LinkPrediction", "PairClassification"],
+        "training": ["Run", "fit", "load"],
+    },
+)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Sequence
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
@@ -193,7 +193,7 @@ def _blocks(num_nodes: int) -> list[slice]:
 
 
 Doubles = npt.NDArray[np.float64]
-SOURCES_AT_ONCE = 64  # columns of lengths that are in memory
+SOURCES_AT_ONCE = 64  # columns that are in memory
 
 
 def pair_distances(
@@ -235,14 +235,18 @@ def pair_distances(
 
 
 def _lengths_between(graph: Graph, pairs: IntArray, cutoff: float | None) -> npt.NDArray[np.float32]:
-    """Lengths between the two nodes of each pair, ``[P]``: a column per distinct first node, some at a time."""
+    """Lengths between the two nodes of each pair, ``[P]``."""
     search = LengthSearch(graph.adjacency, graph.edges, np.asarray(graph.lengths))
-    sources, place = np.unique(pairs[0], return_inverse=True)
-    out = np.empty(pairs.shape[1], np.float32)
+    return entries_of(partial(search.columns, cutoff=cutoff), *pairs)
+
+
+def entries_of(columns: Callable[[IntArray], Floats], us: IntArray, vs: IntArray) -> Floats:
+    """The entries ``(v, u)`` of columns of numbers, ``[P]``: one column per distinct u, some at a time."""
+    sources, place = np.unique(us, return_inverse=True)
+    out = np.empty(us.size, np.float32)
     for start in range(0, sources.size, SOURCES_AT_ONCE):
-        columns = search.columns(sources[start : start + SOURCES_AT_ONCE], cutoff=cutoff)
         here = np.flatnonzero((place >= start) & (place < start + SOURCES_AT_ONCE))
-        out[here] = columns[pairs[1, here], place[here] - start]
+        out[here] = columns(sources[start : start + SOURCES_AT_ONCE])[vs[here], place[here] - start]
     return out
 
 

@@ -16,33 +16,6 @@ if TYPE_CHECKING:
     from psgnn.models._subsets import KSubset
     from psgnn.models._view import TensorView, view_of
 
-_MODULE_OF = {
-    "ChannelEncoder": "psgnn.models._channels",
-    "AnchorSet": "psgnn.models._anchor_sets",
-    "Measured": "psgnn.models._anchor_sets",
-    "RandomAnchorSets": "psgnn.models._anchor_sets",
-    "DECODERS": "psgnn.models._config",
-    "ESTIMATORS": "psgnn.models._config",
-    "MODELS": "psgnn.models._presets",
-    "PRESETS": "psgnn.models._presets",
-    "ModelConfig": "psgnn.models._config",
-    "DistanceDecoder": "psgnn.models._decoders",
-    "DotDecoder": "psgnn.models._decoders",
-    "SetDecoder": "psgnn.models._decoders",
-    "AnchorEncoder": "psgnn.models._encoders",
-    "AnchorLayer": "psgnn.models._encoders",
-    "ConvEncoder": "psgnn.models._encoders",
-    "PositionModel": "psgnn.models._models",
-    "build_model": "psgnn.models._models",
-    "RandomSets": "psgnn.models._pickers",
-    "RulePicker": "psgnn.models._pickers",
-    "ScorePicker": "psgnn.models._pickers",
-    "SequentialPicker": "psgnn.models._pickers",
-    "KSubset": "psgnn.models._subsets",
-    "TensorView": "psgnn.models._view",
-    "view_of": "psgnn.models._view",
-}
-
 __all__ = [
     "DECODERS",
     "ESTIMATORS",
@@ -70,4 +43,18 @@ __all__ = [
     "view_of",
 ]
 
-__getattr__, __dir__ = door(__name__, _MODULE_OF)
+__getattr__, __dir__ = door(
+    __name__,
+    {
+        "_anchor_sets": ["AnchorSet", "Measured", "RandomAnchorSets"],
+        "_channels": ["ChannelEncoder"],
+        "_config": ["DECODERS", "ESTIMATORS", "ModelConfig"],
+        "_decoders": ["DistanceDecoder", "DotDecoder", "SetDecoder"],
+        "_encoders": ["AnchorEncoder", "AnchorLayer", "ConvEncoder"],
+        "_models": ["PositionModel", "build_model"],
+        "_pickers": ["RandomSets", "RulePicker", "ScorePicker", "SequentialPicker"],
+        "_presets": ["MODELS", "PRESETS"],
+        "_subsets": ["KSubset"],
+        "_view": ["TensorView", "view_of"],
+    },
+)

@@ -10,16 +10,6 @@ if TYPE_CHECKING:
     from psgnn.positions._statistics import pair_statistics, statistic_names
     from psgnn.positions._view import View
 
-_MODULE_OF = {
-    "Parts": "psgnn.positions._measure",
-    "PositionEmbedding": "psgnn.positions._embedding",  # imports scikit-learn
-    "Positions": "psgnn.positions._measure",
-    "View": "psgnn.positions._view",
-    "pair_statistics": "psgnn.positions._statistics",
-    "positions_of": "psgnn.positions._measure",
-    "statistic_names": "psgnn.positions._statistics",
-}
-
 __all__ = [
     "Parts",
     "PositionEmbedding",
@@ -30,4 +20,12 @@ __all__ = [
     "statistic_names",
 ]
 
-__getattr__, __dir__ = door(__name__, _MODULE_OF)
+__getattr__, __dir__ = door(
+    __name__,
+    {
+        "_embedding": ["PositionEmbedding"],
+        "_measure": ["Parts", "Positions", "positions_of"],
+        "_statistics": ["pair_statistics", "statistic_names"],
+        "_view": ["View"],
+    },
+)

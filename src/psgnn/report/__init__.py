@@ -8,13 +8,12 @@ if TYPE_CHECKING:
     from psgnn.report._page import make_page, write_page
     from psgnn.report._summary import plain, summarise
 
-_MODULE_OF = {
-    "make_page": "psgnn.report._page",
-    "plain": "psgnn.report._summary",
-    "summarise": "psgnn.report._summary",
-    "write_page": "psgnn.report._page",
-}
-
 __all__ = ["make_page", "plain", "summarise", "write_page"]
 
-__getattr__, __dir__ = door(__name__, _MODULE_OF)
+__getattr__, __dir__ = door(
+    __name__,
+    {
+        "_page": ["make_page", "write_page"],
+        "_summary": ["plain", "summarise"],
+    },
+)

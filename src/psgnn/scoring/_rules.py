@@ -16,7 +16,7 @@ import scipy  # its parts load when they are used
 from psgnn.anchors._greedy import farthest_first
 from psgnn.anchors._rules import anchor_count
 from psgnn.distances._lengths import LengthSearch
-from psgnn.distances._oracle import DistanceOracle, by_slices, hops_between
+from psgnn.distances._oracle import DistanceOracle, by_slices, entries_of, hops_between
 from psgnn.distances._propagation import arc_pagerank
 from psgnn.errors import InputError, unknown_name
 from psgnn.graph import Adjacency, GraphBatch, IntArray
@@ -32,7 +32,6 @@ RESTART = 0.15
 PUSH_TOLERANCE = 1e-5  # a hundredth of it on graphs of up to 5000 nodes, where it costs nothing
 SPECTRAL_DIMENSIONS = 8
 DENSE_NODES = 200  # up to here LAPACK is faster than Lanczos
-SOURCES_AT_ONCE = 256  # columns that are in memory
 PAIR_BLOCK = 2**16  # pairs whose rows are in memory at once
 
 
@@ -208,7 +207,7 @@ def _walk_pagerank(found: KindMeasures, us: IntArray, vs: IntArray) -> Scores:
     def columns(nodes: IntArray) -> npt.NDArray[np.float32]:
         return arc_pagerank(found.known.outgoing, lens.along, lens.out_sum, nodes, np.arange(nodes.size + 1))
 
-    return _from_columns(columns, us, vs)
+    return entries_of(columns, us, vs).astype(np.float64)
 
 
 def _shortest_length(found: KindMeasures, us: IntArray, vs: IntArray) -> Scores:
@@ -216,20 +215,8 @@ def _shortest_length(found: KindMeasures, us: IntArray, vs: IntArray) -> Scores:
     known = found.known
     assert known.lengths is not None
     search = LengthSearch(found.batch.adjacency, known.edges, known.lengths, directed=known.directed)
-    lengths = _from_columns(search.columns, us, vs)
+    lengths = entries_of(search.columns, us, vs).astype(np.float64)
     return -np.where(lengths < 0, known.lengths.sum() + 1, lengths)
-
-
-def _from_columns(
-    columns: Callable[[IntArray], npt.NDArray[np.float32]], us: IntArray, vs: IntArray
-) -> Scores:
-    """The entries ``(v, u)`` of columns of numbers, one per distinct u and some at a time."""
-    sources, place = np.unique(us, return_inverse=True)
-    out = np.empty(us.size)
-    for start in range(0, sources.size, SOURCES_AT_ONCE):
-        here = np.flatnonzero((place >= start) & (place < start + SOURCES_AT_ONCE))
-        out[here] = columns(sources[start : start + SOURCES_AT_ONCE])[vs[here], place[here] - start]
-    return out
 
 
 ORDERED = ("directed", "sides")

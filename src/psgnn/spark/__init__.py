@@ -7,8 +7,11 @@ from psgnn.doors import door
 if TYPE_CHECKING:
     from psgnn.spark._predict import embed, predict
 
-_MODULE_OF = {"embed": "psgnn.spark._predict", "predict": "psgnn.spark._predict"}
-
 __all__ = ["embed", "predict"]
 
-__getattr__, __dir__ = door(__name__, _MODULE_OF)
+__getattr__, __dir__ = door(
+    __name__,
+    {
+        "_predict": ["embed", "predict"],
+    },
+)

@@ -10,17 +10,14 @@ if TYPE_CHECKING:
     from psgnn.training._folder import remove_run
     from psgnn.training._run import Run, load
 
-_MODULE_OF = {
-    "Method": "psgnn.training._compare",
-    "Run": "psgnn.training._run",
-    "compare": "psgnn.training._compare",
-    "fit": "psgnn.training._fit",
-    "load": "psgnn.training._run",
-    "make_task": "psgnn.training._compare",
-    "measure": "psgnn.training._compare",
-    "remove_run": "psgnn.training._folder",
-}
-
 __all__ = ["Method", "Run", "compare", "fit", "load", "make_task", "measure", "remove_run"]
 
-__getattr__, __dir__ = door(__name__, _MODULE_OF)
+__getattr__, __dir__ = door(
+    __name__,
+    {
+        "_compare": ["Method", "compare", "make_task", "measure"],
+        "_fit": ["fit"],
+        "_folder": ["remove_run"],
+        "_run": ["Run", "load"],
+    },
+)
