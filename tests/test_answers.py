@@ -93,6 +93,27 @@ def test_probabilities_add_up_to_the_missing_links(village: Graph) -> None:
     assert (twice.probability(scores) >= calibration.probability(scores)).all()
 
 
+def test_a_link_that_was_all_a_node_had_raises_no_probability() -> None:
+    """Most nodes here have one link. When it is missing they are in no file, so nobody can find it."""
+    found = expected = 0.0
+    for seed in (100, 101, 102):
+        rng = np.random.default_rng(seed)
+        tree = nx.barabasi_albert_graph(1500, 1, seed=seed)
+        while tree.number_of_edges() < 2100:
+            near = list(tree[int(rng.integers(1500))])
+            a, b = rng.choice(near, 2).tolist()
+            if a != b and min(tree.degree(a), tree.degree(b)) > 1:
+                tree.add_edge(a, b)
+        edges = np.array(tree.edges())
+        missing = rng.random(edges.shape[0]) < 0.1
+        truth = {frozenset(pair) for pair in edges[missing].astype(str).tolist()}
+        rest = pl.DataFrame(edges[~missing].astype(str), schema=["source", "target"])
+        frame = psgnn.predict(rest, top=1000, missing=len(truth))
+        found += sum(frozenset(pair) in truth for pair in frame.select("source", "target").rows())
+        expected += frame["probability"].sum()
+    assert found == pytest.approx(expected, rel=0.15)
+
+
 def test_probabilities_rise_with_scores_and_precision_is_their_mean(village: Graph) -> None:
     frame = psgnn.predict(village, top=100)
     likely = frame["probability"].to_numpy()

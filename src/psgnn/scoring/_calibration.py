@@ -23,7 +23,7 @@ Ranked = tuple[Floats, Floats]  # scores, and how many pairs each stands for
 
 SHARE_MISSING = 0.1  # of the known links, unless a person says otherwise
 RANKED, SAMPLED = 1000, 10_000
-ENOUGH_HIDDEN = 1000  # links, after which there are no more rehearsals
+ENOUGH_HIDDEN = 2000  # links, after which there are no more rehearsals
 COUNTED = 3 * RANKED  # pairs whose ranks are counted; those below are estimated from the sample
 REHEARSED = 10 * RANKED  # the best pairs, among which are the best of the rehearsal
 LINKS_PER_BLOCK, BLOCKS = 5, 100  # hidden links that a step of the probability rests on, and the most steps
@@ -124,15 +124,22 @@ def _rehearsed(scorer: Scorer, seed: int, show_progress: bool) -> Rehearsed | No
         if not found:
             best, now, some, total = _unlinked(scorer, seed, show_progress)
             new = ranked(now, scorer.score(some), total)
+            all_linked = scorer.batch.adjacency.degrees.all()
         old = ranked(before.score(best), before.score(some), total)
-        found.append(rehearsal(before.score(links).astype(np.float64), old, new))
+        alone = (before.batch.adjacency.degrees[links] == 0).any(axis=0) & all_linked
+        found.append(rehearsal(before.score(links).astype(np.float64), alone, old, new))
         if enough(found):
             break
     return joined(found)
 
 
-def rehearsal(links: Floats, old: Ranked, new: Ranked) -> Rehearsed:
-    """What one rehearsal shows: its scores of hidden links, and of pairs as it ranks them and as the scorer does."""
+def rehearsal(links: Floats, alone: npt.NDArray[np.bool_], old: Ranked, new: Ranked) -> Rehearsed:
+    """What one rehearsal shows: its scores of hidden links, and of pairs as it ranks them and as the scorer does.
+
+    ``alone`` are the hidden links that leave a node without links. No pair that is asked about has such a node, so
+    their scores say nothing about it, and they count as the least likely of all.
+    """
+    links = np.where(alone, old[0].min(), links)
     scores = _at_same_rank(np.concatenate([links, old[0]]), old, new)
     labels = np.repeat([1.0, 0.0], [links.size, old[0].size])
     return scores, labels, np.concatenate([np.ones(links.size), old[1]])

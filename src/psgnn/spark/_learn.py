@@ -154,5 +154,5 @@ def learn(
 
 
 def scores_of(post: Post, learned: Learned, pairs: IntArray, name: str) -> Floats:
-    """Scores of a few pairs ``[2, P]`` and whether they are linked, ``[P, 2]``."""
+    """Scores of a few pairs ``[2, P]``, whether they are linked, and whether a node has no links, ``[P, 3]``."""
     return describe(post, learned.measured.mail, learned.judge, {0: pairs}, name)[0]

@@ -88,7 +88,7 @@ class SparkScorer:
         return self.graph.plan
 
     def score(self, pairs: IntArray, name: str = "asked pairs") -> Floats:
-        """Scores of pairs ``[2, P]`` and whether they are linked, ``[P, 2]``."""
+        """Scores of pairs ``[2, P]``, whether they are linked, and whether a node has no links, ``[P, 3]``."""
         return scores_of(self.post, self.learned, pairs, name)
 
     def best(self, n: int) -> tuple[IntArray, Floats]:
@@ -176,10 +176,11 @@ class SparkScorer:
                 self.post, self.graph, self.anchors, self.network, hidden, np.unique(pairs),
                 progress=self.progress, name=name,
             )  # fmt: skip
-            scores = scores_of(self.post, before, pairs, f"{name}: scores")[:, 0].astype(np.float64)
+            judged = scores_of(self.post, before, pairs, f"{name}: scores").astype(np.float64)
             self.post.drop(before.measured.mail)
-            of_links, of_best, of_some = np.split(scores, [count, count + best.shape[1]])
-            known.append(rehearsal(of_links, ranked(of_best, of_some, self._unlinked), new))
+            of_links, of_best, of_some = np.split(judged[:, 0], [count, count + best.shape[1]])
+            alone = judged[:count, 2] > 0
+            known.append(rehearsal(of_links, alone, ranked(of_best, of_some, self._unlinked), new))
             if enough(known):
                 break
         return joined(known)

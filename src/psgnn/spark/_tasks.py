@@ -76,13 +76,13 @@ class Judge:
     contexts: tuple[Context, ...] = ()
     corrections: tuple[Floats | None, ...] = ()
 
-    def found(self, view: int, statistics: Floats) -> Floats:
-        """Scores and whether the nodes are linked, ``[P, 2]``, or the statistics."""
+    def found(self, view: int, statistics: Floats, alone: npt.NDArray[np.bool_]) -> Floats:
+        """Scores, whether the nodes are linked and whether one has no links at all, ``[P, 3]``, or the statistics."""
         if self.network is None:
             return statistics
         seen = columns_in(self.contexts[view], self._graph(statistics), statistics, strict=False)
         scores = self.network.corrected_scores(statistics, seen, self.corrections[view])
-        return np.stack([scores, statistics[:, LINKED]], axis=1).astype(np.float32, copy=False)
+        return np.stack([scores, statistics[:, LINKED], alone], axis=1).astype(np.float32, copy=False)
 
     def columns(self, statistics: Floats) -> Floats:
         """What a correction weighs, ``[P, W]``, in the first view."""
@@ -196,7 +196,8 @@ def go_on_with_pairs(judge: Judge, place: int, letters: list[Letter]) -> Iterato
         task["of hops"][spread], task["of channels"][spread], task["of basis"][spread],
         judge.values[view : view + 1], task["of roles"][spread], *rows,
     )  # fmt: skip
-    found = judge.found(view, statistics_of_rows(of, us, vs))
+    alone = (part.starts == part.ends)[np.stack([us, vs])].any(axis=0)
+    found = judge.found(view, statistics_of_rows(of, us, vs), alone)
     yield Letter(REPORT, "found", {"view": task["view"], "place": task["place"], "found": found})
 
 
@@ -216,7 +217,7 @@ def _links_in(task: Arrays) -> Arrays | None:
 def describe(
     post: Post, mail: DataFrame, judge: Judge, pairs: dict[int, IntArray], name: str
 ) -> dict[int, Floats]:
-    """What a judge finds of the pairs ``[2, P]`` of each view: ``[P, 2]`` or ``[P, S]``."""
+    """What a judge finds of the pairs ``[2, P]`` of each view: ``[P, 3]`` or ``[P, S]``."""
     tasks: list[Letter] = []
     first = judge.plan.bounds.size - 1
     for view, some in pairs.items():
@@ -226,7 +227,7 @@ def describe(
             task = {"view": np.array([view]), "pairs": some[:, part], "place": part}
             tasks.append(Letter(first + len(tasks), "pairs", task))
     if not tasks:
-        return {view: np.zeros((0, 2), np.float32) for view in pairs}
+        return {view: np.zeros((0, 3), np.float32) for view in pairs}
     letters = post.kept(lambda: post.letters(tasks), f"{name} pairs")
     _, reports = fetch(
         post,
