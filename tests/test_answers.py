@@ -339,7 +339,7 @@ def test_pairs_and_nodes_are_named_everywhere(village: Graph, trained: Run, kind
     ("asked", "message"),
     [
         ([("Dina", "Loe")], "no node 'Loe'; did you mean 'Leo'"),
-        ([("Dina",)], "is no pair; name two nodes"),
+        ([("Dina",)], "is not a pair; name two nodes"),
         ([("Dina", "Dina")], "two nodes of one graph"),
         (("Dina", "Leo"), r"names go in a list of pairs"),
         ([(0, 1), (2, 3), (4, 5)], r"shape \[2, P\], found \[3, 2\]"),

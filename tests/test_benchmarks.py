@@ -116,7 +116,7 @@ def test_a_file_without_a_known_checksum_is_used_and_never_downloaded(
     for wrong in ({"test_pos": [[0, 4]]}, {"test_pos": [[1590, 4]]}, {"test_neg": [[1, 2, 3]]}):
         scipy.io.savemat(tmp_path / "seal-splits/NS_split_2.mat", {**parts, **wrong})
         with pytest.raises(
-            DataError, match=r"split 2 of seal-splits/NS is no file of this benchmark \(pairs of"
+            DataError, match=r"split 2 of seal-splits/NS is not a file of this benchmark \(pairs of"
         ):
             load_dataset("seal-splits/NS", tmp_path, split=2)
     scipy.io.savemat(tmp_path / "seal-splits/NS_split_2.mat", {k: np.uint16(v) for k, v in parts.items()})
@@ -128,7 +128,7 @@ def test_a_file_without_a_known_checksum_is_used_and_never_downloaded(
         with suppress(DataError):
             load_dataset("seal-splits/NS", tmp_path, split=2)
     (tmp_path / "seal-splits/NS_split_2.mat").write_bytes(b"something else")
-    with pytest.raises(DataError, match="is no file of this benchmark"):
+    with pytest.raises(DataError, match="is not a file of this benchmark"):
         load_dataset("seal-splits/NS", tmp_path, split=2)
 
 

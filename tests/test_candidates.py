@@ -46,7 +46,7 @@ def never_exact(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def unlinked(result: Run) -> IntArray:
-    """All pairs of a graph that are no links, one by one."""
+    """All pairs of a graph that are not links, one by one."""
     union = result.view.union
     known = {frozenset(pair) for pair in (*union.adjacency.edges().T.tolist(), *result.hidden.T.tolist())}
     pairs = [

@@ -505,16 +505,16 @@ HOSTILE: dict[str, tuple[Callable[[Path], None], str]] = {
         tensor("weights", "model.decoder.mean", torch.Tensor.double),
         "do not fit the settings .*float64",
     ),
-    "weights that are no numbers": (
+    "weights that are not numbers": (
         tensor("weights", "model.decoder.mean", put(0, float("nan"))),
-        "no numbers",
+        "not numbers",
     ),
-    "anchors outside": (tensor("weights", "choice.nodes", put(0, 10**9)), "no anchors of the graph"),
-    "anchors below": (tensor("weights", "choice.nodes", put(0, -2)), "no anchors of the graph"),
-    "gap in the anchors": (tensor("weights", "choice.nodes", put(0, -1)), "no anchors of the graph"),
+    "anchors outside": (tensor("weights", "choice.nodes", put(0, 10**9)), "not anchors of the graph"),
+    "anchors below": (tensor("weights", "choice.nodes", put(0, -2)), "not anchors of the graph"),
+    "gap in the anchors": (tensor("weights", "choice.nodes", put(0, -1)), "not anchors of the graph"),
     "anchors that are fractions": (
         tensor("weights", "choice.nodes", torch.Tensor.double),
-        "no anchors of the graph",
+        "not anchors of the graph",
     ),
     "too many anchors": (
         lambda folder: edit_tensors(
@@ -526,7 +526,7 @@ HOSTILE: dict[str, tuple[Callable[[Path], None], str]] = {
                 }
             ),
         ),
-        "no anchors of the graph",
+        "not anchors of the graph",
     ),
     "edges outside": (tensor("graph", "indices", put(0, 2**31 - 1)), "does not hold a graph"),
     "edges below": (tensor("graph", "indices", put(0, -5)), "does not hold a graph"),
@@ -538,12 +538,12 @@ HOSTILE: dict[str, tuple[Callable[[Path], None], str]] = {
     "rows without end": (tensor("graph", "indptr", put(-1, 2**62)), "does not hold a graph"),
     "graphs below": (tensor("graph", "ptr", put(0, -7)), "does not hold a graph"),
     "links outside": (tensor("graph", "hidden", put(0, 99)), "does not hold a graph"),
-    "features that are no numbers": (tensor("graph", "x", put(0, float("inf"))), "does not hold a graph"),
+    "features that are not numbers": (tensor("graph", "x", put(0, float("inf"))), "does not hold a graph"),
     "features of another type": (tensor("graph", "x", torch.Tensor.int), "does not hold a graph"),
     "a name too few": (names(lambda parts: parts[0].pop() and None), "does not hold a graph"),
     "names that are numbers": (names(lambda parts: parts[0].__setitem__(0, 5)), "does not hold a graph"),
     "names twice": (names(lambda parts: parts[0].__setitem__(0, parts[0][1])), "does not hold a graph"),
-    "names that are no text": (names(lambda parts: parts[0].__setitem__(0, "\ud800")), "does not hold a graph"),
+    "names that are not text": (names(lambda parts: parts[0].__setitem__(0, "\ud800")), "does not hold a graph"),
     "a link out of the run": (linked_away("record.json", "../elsewhere"), "not a file in the folder"),
     "an endless device": (linked_away("weights.safetensors", "/dev/zero"), "not a file in the folder"),
     "a pipe": (pipe, "not a file in the folder"),
@@ -576,7 +576,7 @@ def test_hostile_sets_of_anchors_are_refused(
     folder = train(tmp_path / "sets", [psgnn.read_graph(barbell())], "pgnn")
     name, entry, value = place
     tensor("weights", name, put(entry, value))(folder)
-    check_failure(run("embed", "sets", "-o", "h.csv"), "no anchors of the graph")
+    check_failure(run("embed", "sets", "-o", "h.csv"), "not anchors of the graph")
 
 
 def test_what_else_lies_in_a_run_is_never_opened(run: Command, my_run: Path, tmp_path: Path) -> None:

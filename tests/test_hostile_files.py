@@ -65,7 +65,7 @@ def damaged(kind: str, indptr: list[int], indices: list[int]) -> Any:
     ],
 )
 def test_wrong_pointers_are_refused(tmp_path: Path, kind: str, indptr: list[int], indices: list[int]) -> None:
-    refused(damaged(kind, indptr, indices), "no valid sparse matrix")
+    refused(damaged(kind, indptr, indices), "not a valid sparse matrix")
     arrays = {"indices": np.array(indices), "indptr": np.array(indptr), "data": np.ones(len(indices))}
     np.savez(tmp_path / "g.npz", format=kind.encode(), shape=(3, 3), **arrays)
     refused(tmp_path / "g.npz", r"g\.npz")
@@ -74,7 +74,7 @@ def test_wrong_pointers_are_refused(tmp_path: Path, kind: str, indptr: list[int]
 def test_coordinates_outside_the_matrix_are_refused() -> None:
     matrix = scipy.sparse.coo_array((3, 3))
     matrix.data, matrix.coords = np.ones(2), (np.array([0, 9]), np.array([1, -2]))
-    refused(matrix, "no valid sparse matrix")
+    refused(matrix, "not a valid sparse matrix")
 
 
 # MATLAB
@@ -124,9 +124,9 @@ def test_a_mat_file_of_the_other_byte_order(tmp_path: Path) -> None:
 def test_odd_mat_files_are_refused(tmp_path: Path) -> None:
     path = tmp_path / "g.mat"
     mat_file(path, {"Problem": np.zeros(0, dtype=[("A", object)])})
-    refused(path, "Problem is no matrix")
+    refused(path, "Problem is not a matrix")
     mat_file(path, {"A": "text"})
-    refused(path, "no matrix of numbers")
+    refused(path, "not a matrix of numbers")
     whole = mat_file(path, {"net": scipy.sparse.csc_array(np.eye(3)[::-1])})
     rows = struct.pack("<3i", 2, 1, 0)
     path.write_bytes(whole.replace(rows, struct.pack("<3i", 2, 70000, 0)))
@@ -154,7 +154,7 @@ def test_a_packed_file_unfolds_up_to_a_limit(tmp_path: Path, monkeypatch: pytest
     monkeypatch.setenv("PSGNN_MAX_UNPACKED", "3M")
     assert read_graph(tmp_path / "g.txt.gz").num_edges == 1
     monkeypatch.setenv("PSGNN_MAX_UNPACKED", "many")
-    refused(tmp_path / "g.txt.gz", "PSGNN_MAX_UNPACKED=many is no size")
+    refused(tmp_path / "g.txt.gz", "PSGNN_MAX_UNPACKED=many is not a size")
 
 
 def seconds_of(path: Path) -> float:
@@ -277,7 +277,7 @@ def test_odd_attributes_are_refused(tmp_path: Path) -> None:
             ("integers", {"edge_index": edges.to(torch.complex64)}),
             ("node_names is a dict", {"node_names": dict.fromkeys("abcd")}),
             ("node_names is a int", {"node_names": 4}),
-            ("no array", {"y": [[0], [1, 2]]}),
+            ("not an array", {"y": [[0], [1, 2]]}),
             ("num_nodes", {"num_nodes": 4.5}),
         ]:
             with pytest.raises(InputError, match=message):

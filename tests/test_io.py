@@ -416,9 +416,9 @@ def test_many_lines_with_comments_between(tmp_path: Path) -> None:
         ("only\none\ncolumn\n", r"line 1 \('only'\)"),
         ("0 1\n-3 2\n", r"line 2 \('-3 2'\): a node id is negative"),
         ("source target\n0 1\n2 -3\n", r"line 3 \('2 -3'\): a node id is negative"),
-        ("0 1\n1.5 2\n", r"line 2 \('1.5 2'\): a node id is no integer"),
-        ("0,1\n1,nan\n", r"line 2 \('1,nan'\): a node id is no integer"),
-        ("x,y\n0,1\n1,2.0\n", r"line 3 \('1,2.0'\): a node id is no integer"),
+        ("0 1\n1.5 2\n", r"line 2 \('1.5 2'\): a node id is not an integer"),
+        ("0,1\n1,nan\n", r"line 2 \('1,nan'\): a node id is not an integer"),
+        ("x,y\n0,1\n1,2.0\n", r"line 3 \('1,2.0'\): a node id is not an integer"),
         ("0 1 1\n1 2 nan\n", r"line 2 \('1 2 nan'\): the weight"),
         ("0,1,1\n1,2,-inf\n", r"line 2 .*: the weight"),
         ("a,b,1\n#\nb,c,heavy\n", r"line 3 \('b,c,heavy'\): the weight"),
@@ -453,9 +453,9 @@ def test_bad_paths(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("1 2\n", "no MatrixMarket file"),
-        ("%%MatrixMarket matrix coordinate real general\n% only comments\n", "no MatrixMarket file"),
-        ("%%MatrixMarket matrix coordinate real general\n3 3\n1 2 1\n", "no MatrixMarket file"),
+        ("1 2\n", "not a MatrixMarket file"),
+        ("%%MatrixMarket matrix coordinate real general\n% only comments\n", "not a MatrixMarket file"),
+        ("%%MatrixMarket matrix coordinate real general\n3 3\n1 2 1\n", "not a MatrixMarket file"),
         ("%%MatrixMarket matrix coordinate real general\n3 4 1\n1 2 1\n", r"shape \[3, 4\]"),
         (
             "%%MatrixMarket matrix coordinate real general\n3 3 2\n1 2 1\n",
@@ -934,7 +934,7 @@ def test_columns_that_are_not_there(tmp_path: Path, columns: tuple[str, str]) ->
         read_graph(path, source=columns[0], target=columns[1])
     (tmp_path / "g.npz").write_bytes(b"")
     np.savez(tmp_path / "g.npz", edge_index=np.array([[0], [1]]))
-    with pytest.raises(InputError, match="no table of edges"):
+    with pytest.raises(InputError, match="not a table of edges"):
         read_graph(tmp_path / "g.npz", source=columns[0], target=columns[1])
 
 

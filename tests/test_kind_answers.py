@@ -162,12 +162,12 @@ def test_pairs_within_a_side_are_refused() -> None:
         lambda: explain(scorer, "person 1", "person 2"),
         lambda: evaluate_links(scorer, np.array([[0], [1]])),
     ):
-        with pytest.raises(InputError, match="is no pair of the two sides"):
+        with pytest.raises(InputError, match="is not a pair of the two sides"):
             ask()
     either = answer(scorer, pairs=[("film 2", "person 1"), ("person 1", "film 2")])
     assert either["source"].to_list() == ["person 1"] * 2
     assert either["score"][0] == either["score"][1]
-    with pytest.raises(InputError, match="is no pair of the two sides"):
+    with pytest.raises(InputError, match="is not a pair of the two sides"):
         answer(scorer_of("directed, sides"), pairs=[("film 2", "person 1")])
 
 

@@ -113,7 +113,7 @@ def test_nodes_of_two_sides_are_asked_about_as_such(trained: Path, run: Command)
     ):
         code, out, err = run(*arguments)
         assert (code, out, err.count("\n")) == (2, "", 1)
-        assert "is no pair of the two sides" in err
+        assert "is not a pair of the two sides" in err
     code, _, err = run("predict", "kept", "--for", "3")
     assert (code, "did you mean 'customer:3' or 'product:3'?" in err) == (2, True)
 

@@ -119,7 +119,7 @@ class Touch:
 def test_nothing_in_a_file_is_run(old: bool, tmp_path: Path) -> None:
     write(tmp_path, "ppa", "throughput", {**PPA, "valid": {"edge": Touch(tmp_path / "made")}}, old=old)
     with pytest.raises(
-        DataError, match=r"the valid part of ogbl-ppa is no file .* which is no array of NumPy"
+        DataError, match=r"the valid part of ogbl-ppa is not a file .* which is not an array of NumPy"
     ):
         load_dataset("ogbl-ppa", tmp_path)
     assert not (tmp_path / "made").exists()
@@ -130,7 +130,7 @@ def test_files_that_are_not_of_this_form_are_refused(tmp_path: Path) -> None:
         load_dataset("ogbl-ppa", tmp_path)
     edge = PPA["valid"]["edge"]
     for wrong, reason in (
-        ({"edge": torch.ones(2, 2)}, "a tensor of torch|no array of NumPy"),
+        ({"edge": torch.ones(2, 2)}, "a tensor of torch|not an array of NumPy"),
         ({"edge": edge + 9, "edge_neg": edge}, "edge of ogbl-ppa names node 11"),
         ({"edge": edge}, "edge_neg of ogbl-ppa is missing"),
         ({"edge": edge.astype(float), "edge_neg": edge}, "edge of ogbl-ppa is missing, or has float64"),
@@ -140,5 +140,5 @@ def test_files_that_are_not_of_this_form_are_refused(tmp_path: Path) -> None:
         with pytest.raises(DataError, match=reason):
             load_dataset("ogbl-ppa", tmp_path)
     (tmp_path / "ogbl-ppa/split/throughput/valid.pt").write_bytes(b"something else")
-    with pytest.raises(DataError, match="the valid part of ogbl-ppa is no file of this benchmark"):
+    with pytest.raises(DataError, match="the valid part of ogbl-ppa is not a file of this benchmark"):
         load_dataset("ogbl-ppa", tmp_path)

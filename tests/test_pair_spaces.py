@@ -109,7 +109,7 @@ def test_a_task_asks_about_pairs_of_its_space(graph: Graph) -> None:
     assert sum(map(len, positives)) == len(links)
     assert set.union(*negatives) <= allowed(graph) - links
     assert sum(map(len, negatives)) == len(set.union(*negatives))
-    # Hidden links are gone with all they carry; what is no pair stays.
+    # Hidden links are gone with all they carry; what is not a pair stays.
     visible = task.graphs[0]
     structure = as_set(graph.edges) - allowed(graph)
     assert as_set(visible.edges) == positives[0] | structure

@@ -72,7 +72,7 @@ RECORDS: dict[str, Callable[[Record], str]] = {
     "anchors below zero": _history(anchors=[-3]),
     "a history without metrics": _put("history", [{"epoch": 1}]),
     "a history of texts": _history(loss="low"),
-    "a history that is no list": _put("history", {"epoch": 1}),
+    "a history that is not a list": _put("history", {"epoch": 1}),
     "versions as a list": _put("versions", [1]),
     "a task of numbers": _put("task", {"negatives": 3}),
     "a command of numbers": _put("command", 7),

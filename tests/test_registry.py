@@ -168,7 +168,7 @@ def test_a_name_that_is_not_there_and_one_that_is_no_function(install: Install, 
     install("rules-wrong", anchors="missing number")
     with pytest.raises(InputError, match=r"'missing' of rules-wrong 1\.5 cannot be imported \(Attr"):
         select_anchors(data_of(ring), "missing", 3)
-    with pytest.raises(InputError, match=r"'number' of rules-wrong 1.5 is no function: .* of type int"):
+    with pytest.raises(InputError, match=r"'number' of rules-wrong 1.5 is not a function: .* of type int"):
         select_anchors(data_of(ring), "number", 3)
 
 

@@ -100,7 +100,7 @@ CHANGES: list[tuple[str, str, Change]] = [
     ("pgnn", "sets beyond the graph", _far_sets),
     ("pgnn", "single nodes in place of sets", _without("choice.starts")),
     ("gcn", "anchors of a model without", _put("choice.nodes", torch.zeros(1, 1, dtype=torch.long))),
-    ("gcn", "an epoch that is no number", _number("epoch", "7")),
+    ("gcn", "an epoch that is not a number", _number("epoch", "7")),
     ("gcn", "an epoch below zero", _number("epoch", -1)),
     ("gcn", "a loss that is not finite", _number("loss", float("nan"))),
     ("gcn", "another number", _number("more", 1)),
@@ -157,5 +157,5 @@ def test_scores_of_anchors_that_are_no_numbers_are_one_line() -> None:
     with torch.no_grad():
         for weights in model.parameters():
             weights.fill_(3e38)
-    with pytest.raises(InputError, match="scores of anchors are no numbers"):
+    with pytest.raises(InputError, match="scores of anchors are not numbers"):
         psgnn.fit(model, task, epochs=2)

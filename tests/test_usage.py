@@ -49,7 +49,7 @@ def test_no_threads_for_numba_is_one_line(
     monkeypatch.setenv("NUMBA_NUM_THREADS", threads)
     code, _, err = run("anchors", "communities")
     assert code == 2
-    assert err.startswith(f"psgnn: error: NUMBA_NUM_THREADS={threads} is no number of threads")
+    assert err.startswith(f"psgnn: error: NUMBA_NUM_THREADS={threads} is not a number of threads")
 
 
 @pytest.mark.parametrize("top", [0, -1, 2.5, "many"])
@@ -64,7 +64,7 @@ def test_the_number_of_answers_is_one_or_more(top: Any) -> None:
 def test_anchors_of_another_shape_are_refused(anchors: Any) -> None:
     (grid,) = psgnn.load_dataset("grid", rows=5, cols=5)
     with pytest.raises(
-        InputError, match=r"nodes go in a list of names or ids|is no name and no id of a node"
+        InputError, match=r"nodes go in a list of names or ids|is neither a name nor an id of a node"
     ):
         psgnn.pretrained().on(grid, anchors=anchors)
 

@@ -68,7 +68,7 @@ def parse_size(size: int | str) -> int:
     """Bytes of a text such as 512M, 4G or 1.5GB."""
     found = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([KMGT]?)I?B?", str(size).strip().upper())
     if not found or float(found[1]) == 0:
-        raise InputError(f"'{size}' is no amount of memory; write it as 512M or 4G")
+        raise InputError(f"'{size}' is not an amount of memory; write it as 512M or 4G")
     return min(int(float(found[1]) * UNITS.get(found[2], 1)), MOST)
 
 

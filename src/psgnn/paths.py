@@ -188,7 +188,7 @@ def _writing(path: PathLike) -> Iterator[None]:
 
 
 def _place(path: PathLike) -> Path:
-    """The path with a folder that is no link; a link at its end is kept."""
+    """The path with a folder that is not a link; a link at its end is kept."""
     known = Path(path).expanduser()
     return known.resolve() if known.name in ("", "..") else known.parent.resolve() / known.name
 

@@ -46,7 +46,7 @@ class Registry(Mapping[str, Rule], Generic[Rule]):
         """The rule of that name.
 
         Raises:
-            InputError: If it is a plugin that cannot be imported, or is no function.
+            InputError: If it is a plugin that cannot be imported, or is not a function.
             KeyError: If there is no such rule.
         """
         if name in self.builtin:
@@ -115,7 +115,7 @@ class Registry(Mapping[str, Rule], Generic[Rule]):
             ) from error
         if not callable(function):
             raise InputError(
-                f"{title} is no function: {point.value} is of type {type(function).__name__}; "
+                f"{title} is not a function: {point.value} is of type {type(function).__name__}; "
                 "repair or uninstall the package"
             )
         return self._checked(title, function)

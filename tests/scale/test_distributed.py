@@ -237,7 +237,7 @@ def test_parts_of_a_mean_add_up_to_it(count: int, size: int) -> None:
     values, total = torch.arange(count) + 1.0, 0.0
     for rank in range(size):
         own, weight = Team(rank, size).part_of_mean(count)
-        assert values[own].numel() > 0  # the mean of nothing is no number
+        assert values[own].numel() > 0  # the mean of nothing is not a number
         total += weight * float(values[own].mean()) / size
     assert total == pytest.approx(float(values.mean()))
 

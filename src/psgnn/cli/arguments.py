@@ -147,7 +147,7 @@ METRIC_LABELS = {
 
 
 def check_source(source: str, *, runs: bool = False) -> None:
-    """Refuse at once, before anything is imported that takes long, what is no file and no dataset (and no run)."""
+    """Refuse at once, before slow imports, what is neither a file nor a dataset (nor a run)."""
     from psgnn.datasets import dataset_names, is_dataset
     from psgnn.paths import STANDARD_INPUT, check_file, is_url
 

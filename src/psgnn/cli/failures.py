@@ -44,7 +44,7 @@ def run_app(app: Callable[..., Any], name: str = "psgnn") -> NoReturn:
     threads = os.environ.get("NUMBA_NUM_THREADS")
     # numba would warn with a traceback, or refuse to be imported
     if threads is not None and not (threads.isascii() and threads.isdecimal() and int(threads[:9]) > 0):
-        fail(f"NUMBA_NUM_THREADS={threads} is no number of threads; set it to 1 or more, or unset it")
+        fail(f"NUMBA_NUM_THREADS={threads} is not a number of threads; set it to 1 or more, or unset it")
     try:
         need_address_space(torch=sys.argv[1:2] in (["train"], ["compare"], ["report"]))
         code = app(standalone_mode=False, prog_name=name) or 0

@@ -41,7 +41,7 @@ def load_dataset(name: str, root: Root = None, **options: Any) -> list[Graph]:
 
     row = find_dataset(name)
     settings = row.settings(options)
-    data_folders(root)  # complains about a root that is no folder, even where no file is needed
+    data_folders(root)  # complains about a root that is not a folder, even where no file is needed
     module, function = row.build.split(":")
     build = getattr(importlib.import_module(module), function)
     graphs: list[Graph] = build(row, root, **settings) if row.files else build(**settings)

@@ -44,7 +44,7 @@ def seal_splits(row: Dataset, root: Root, split: int) -> list[Graph]:
         content = read_variables(stored, MAX_BYTES)
         train, test, others = (_seal_pairs(content[part], row.nodes) for part in PARTS)
     except Exception as error:  # what SciPy raises depends on what is wrong
-        raise DataError(f"split {split} of {row.name} is no file of this benchmark ({error})") from None
+        raise DataError(f"split {split} of {row.name} is not a file of this benchmark ({error})") from None
     names = list(map(str, range(1, row.nodes + 1)))
     adjacency = Adjacency.from_edges(train[0], train[1], row.nodes)
     return [Graph(adjacency, names, split={"test_edge": test, "test_edge_neg": others})]
@@ -169,7 +169,7 @@ def _part(row: Dataset, root: Root, name: str) -> Part:
     try:
         found = unpickled_arrays(read(row.files[name], root))
     except Exception as error:  # what a damaged pickle raises can be anything
-        raise DataError(f"the {name} part of {row.name} is no file of this benchmark ({error})") from None
+        raise DataError(f"the {name} part of {row.name} is not a file of this benchmark ({error})") from None
     return found
 
 
@@ -198,7 +198,7 @@ class _Arrays(pickle.Unpickler):
         }
         known |= {(f"numpy.{core}.multiarray", "_reconstruct"): RECONSTRUCT for core in ("core", "_core")}
         if (module, name) not in known:
-            raise ValueError(f"it holds {module}.{name}, which is no array of NumPy")
+            raise ValueError(f"it holds {module}.{name}, which is not an array of NumPy")
         return known[module, name]
 
     def persistent_load(self, pid: Any) -> Any:

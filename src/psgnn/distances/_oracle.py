@@ -254,7 +254,7 @@ def _ids(pairs: Any, names: list[str]) -> IntArray:
     ends: list[Any] = []
     for pair in pairs:
         if isinstance(pair, str) or len(pair) != 2:
-            raise InputError(f"{pair!r} is no pair; name two nodes")
+            raise InputError(f"{pair!r} is not a pair; name two nodes")
         ends += pair
     return np.ascontiguousarray(node_ids(ends, names).reshape(-1, 2).T)
 

@@ -60,7 +60,7 @@ def unpacked_limit() -> int:
     try:
         return parse_size(setting)
     except InputError:
-        raise InputError(f"PSGNN_MAX_UNPACKED={setting} is no size; write it as 512M or 4G") from None
+        raise InputError(f"PSGNN_MAX_UNPACKED={setting} is not a size; write it as 512M or 4G") from None
 
 
 def refuse_unpacked(path: Path, size: int) -> None:

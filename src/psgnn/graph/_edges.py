@@ -53,7 +53,7 @@ class Edges:
 
 
 def as_integers(*columns: pl.Series) -> list[pl.Series] | None:
-    """The columns as integers, or None if some field is no integer or beyond 64 bits."""
+    """The columns as integers, or None if some field is not an integer or beyond 64 bits."""
     if any(column.dtype == pl.String and not column.str.contains(INTEGER).all() for column in columns):
         return None
     integers = [column.cast(pl.Int64, strict=False) for column in columns]
@@ -199,7 +199,7 @@ def _ids(table: Table) -> list[pl.Series]:
     if all(column.cast(pl.Float64, strict=False).null_count() == 0 for column in texts):
         for column in texts:
             refused = ~column.str.contains("^[0-9]+$")
-            table.refuse(refused, "a node id is no integer from 0 up; use such integers, or names")
+            table.refuse(refused, "a node id is not an integer from 0 up; use such integers, or names")
     return texts
 
 

@@ -196,5 +196,5 @@ def read_edges(path: Path, how: ReadOptions) -> Edges:
         return edges_of(read_table(path, edges=True, how=how), how)
     refuse_columns(str(path), how)
     if how.header is not None:
-        raise InputError(f"{path} is no table of edges; --header and --no-header go with text files")
+        raise InputError(f"{path} is not a table of edges; --header and --no-header go with text files")
     return readers[suffix](path)

@@ -442,7 +442,7 @@ def pyg_num_nodes(data: Data) -> int | None:
         except (NotImplementedError, RuntimeError, TypeError, AttributeError):
             return None  # torch has no maximum of this type
     if found is not None and not isinstance(found, Integral):
-        raise InputError(f"the Data has num_nodes={found!r}, which is no integer; correct it")
+        raise InputError(f"the Data has num_nodes={found!r}, which is not an integer; correct it")
     return None if found is None else int(found)
 
 
@@ -456,7 +456,7 @@ def to_numpy(values: Any) -> npt.NDArray[Any]:
         return np.asarray(values)
     except (ValueError, TypeError, RuntimeError) as error:  # rows of different lengths, a sparse tensor
         reason = " ".join(str(error).split())[:100]
-        raise InputError(f"a {type(values).__name__} is no array of numbers ({reason})") from None
+        raise InputError(f"a {type(values).__name__} is not an array of numbers ({reason})") from None
 
 
 def node_classes(graph: Graph) -> IntArray | None:

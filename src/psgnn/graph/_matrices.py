@@ -206,7 +206,7 @@ def read_npz(path: Path) -> Edges:
     """Read an edge index or a SciPy sparse matrix."""
     content = BytesIO(read_bytes(path))
     if not content.getvalue().startswith(b"PK"):
-        raise InputError(f"{path} is no NPZ archive; write it with numpy.savez or scipy.sparse.save_npz")
+        raise InputError(f"{path} is not an NPZ archive; write it with numpy.savez or scipy.sparse.save_npz")
     with decoding(path, "NPZ"), np.load(content, allow_pickle=False) as arrays:
         refuse_unpacked(path, sum(member.file_size for member in arrays.zip.infolist()))
         if "edge_index" in arrays:
@@ -229,7 +229,7 @@ def read_mtx(path: Path) -> Edges:
     size = [int(number) for number in sizes[0].split()] if sizes else []
     if sizes is None or len(size) != {"coordinate": 3, "array": 2}.get(layout):
         raise InputError(
-            f"{path} is no MatrixMarket file; expected %%MatrixMarket and the size of the matrix"
+            f"{path} is not a MatrixMarket file; expected %%MatrixMarket and the size of the matrix"
         )
     if size[0] != size[1]:
         raise InputError(f"{path} has shape {size[:2]}; an adjacency matrix is square")
@@ -287,7 +287,7 @@ def read_mat(path: Path) -> Edges:
         )
     matrix, origin = variables[keys[0]], f"{path}, variable {keys[0]}"
     if matrix is None or isinstance(matrix, dict):
-        raise InputError(f"{origin} is no matrix of numbers; store the adjacency matrix under that name")
+        raise InputError(f"{origin} is not a matrix of numbers; store the adjacency matrix under that name")
     return from_matrix(matrix, origin)
 
 
@@ -323,7 +323,7 @@ def from_matrix(matrix: Any, origin: str, first: int = 0) -> Edges:
 
 def _entries(matrix: Any, origin: str) -> Any:
     """The entries of a matrix by row and column; SciPy's compiled code never sees wrong pointers or indices."""
-    wrong = f"{origin} is no valid sparse matrix"
+    wrong = f"{origin} is not a valid sparse matrix"
     if hasattr(matrix, "check_format"):
         try:
             starts = np.asarray(matrix.indptr)

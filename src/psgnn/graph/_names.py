@@ -34,7 +34,7 @@ def node_ids(nodes: Iterable[str | int], names: Sequence[str]) -> IntArray:
             found.append(int(node))
             continue
         if not isinstance(node, str):
-            raise InputError(f"{shortened(str(node))} is no name and no id of a node")
+            raise InputError(f"{shortened(str(node))} is neither a name nor an id of a node")
         place = place or {name: v for v, name in enumerate(names)}
         if node not in place:
             raise InputError(unknown_node(node, names))

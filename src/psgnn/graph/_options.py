@@ -125,7 +125,7 @@ def _is_encoding(part: Any) -> bool:
 
 
 def refuse_columns(origin: str, how: ReadOptions, *, attributes: bool = False) -> None:
-    """Complain about columns that were asked for of what is no table. Its weights are called ``weight``.
+    """Complain about columns that were asked for of what is not a table. Its weights are called ``weight``.
 
     ``attributes`` says that edges have values by name, which weights and times can be.
     """
@@ -133,10 +133,12 @@ def refuse_columns(origin: str, how: ReadOptions, *, attributes: bool = False) -
     wrong = [option for option in wrong if not (attributes and option == "time")]
     if wrong:
         option = wrong[0].replace("_", "-")
-        raise InputError(f"{origin} is no table of edges; --{option} goes with text, Parquet and data frames")
+        raise InputError(
+            f"{origin} is not a table of edges; --{option} goes with text, Parquet and data frames"
+        )
     if how.weight not in (None, "weight", COUNT) and not attributes:
         raise InputError(
-            f"{origin} is no table of edges; its weights are called weight, found --weight {how.weight}"
+            f"{origin} is not a table of edges; its weights are called weight, found --weight {how.weight}"
         )
 
 

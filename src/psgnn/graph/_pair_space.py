@@ -231,7 +231,7 @@ def links_of(batch: GraphBatch, space: PairSpace | None = None) -> IntArray:
 
 
 def unlinked_pairs(batch: GraphBatch, *links: IntArray) -> NonEdges:
-    """The pairs that are no links of the batch, nor any of these further ones ``[2, P]``."""
+    """The pairs that are not links of the batch, nor any of these further ones ``[2, P]``."""
     space = pair_space(batch)
     known = links_of(batch, space)
     if links:
@@ -249,7 +249,7 @@ def _others(ptr: IntArray, node: int) -> IntArray:
 class KnownLinks:
     """The links of a batch that are pairs of its space, ``pairs [2, E]``, sorted by rank; ``counts [G]`` per graph.
 
-    What is no pair, such as a link inside a side, belongs to the structure: it is seen, and never asked about.
+    What is not a pair, such as a link inside a side, belongs to the structure: it is seen, and never asked about.
     """
 
     def __init__(self, full: GraphBatch) -> None:
@@ -291,7 +291,7 @@ class KnownLinks:
         return links[:, shown], links[:, asked], until
 
     def visible(self, shown: IntArray, until: Numbers | None = None) -> GraphBatch:
-        """The graphs with these links alone, sorted by rank, and with what is no pair.
+        """The graphs with these links alone, sorted by rank, and with what is not a pair.
 
         ``until [G]`` is the last moment of each graph that is seen.
         """

@@ -98,8 +98,8 @@ def read_graph(  # type: ignore[misc]
             are found by their names, or are the first two.
         target: The column of the second nodes.
         directed: Edges go from source to target.
-        weight: The column of weights. ``"count"`` counts the rows of an edge. Weights of a format that is no table are
-            called ``"weight"``, and entries of a matrix are too.
+        weight: The column of weights. ``"count"`` counts the rows of an edge. In a format that is not a table,
+            and in a matrix, they are called ``"weight"``.
         weight_is: What they are. Every ``"length"`` is above 0, lengths add up along a path, and of parallel edges the
             shortest counts. Every ``"strength"`` is above 0, and strengths of parallel edges add up.
         time: The column that says when an edge was: ISO dates, dates with a time of day, or seconds since 1970.
@@ -236,7 +236,7 @@ def read_pairs(
         titled = title + ":" + ends[i]
         ends[i] = pl.select(pl.when(titled.is_in(known)).then(titled).otherwise(ends[i])).to_series()
     pairs = np.stack([codes_of(column, names, table.where) for column in ends])
-    table.refuse(pl.Series(pairs[0] == pairs[1]), "a node with itself is no pair; name two nodes")
+    table.refuse(pl.Series(pairs[0] == pairs[1]), "a node with itself is not a pair; name two nodes")
     table.refuse(
         pl.Series(graph[pairs[0]] != graph[pairs[1]]), "the nodes are of two graphs; name two of one"
     )

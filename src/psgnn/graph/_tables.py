@@ -226,7 +226,7 @@ def _columns_of(
 
 
 def _names_again(columns: Sequence[pl.Series], names: Sequence[str | None]) -> bool:
-    """Whether one of the columns holds one of these names, which are no numbers."""
+    """Whether one of the columns holds one of these names, which are not numbers."""
     texts = (column for column in columns if column.dtype == pl.String)
     wanted = [name for name in names if name]
     return any(bool(column.is_in(wanted).any()) for column in texts)

@@ -36,7 +36,9 @@ def seconds_of(column: pl.Series, refuse: Callable[[pl.Series, str], None]) -> S
         if column.dtype == pl.String and found.null_count():
             found = _of_text(column)
     refuse(~found.is_finite().fill_null(False), f"the time cannot be read; write {FORMS}")
-    refuse(found.abs() >= LATEST, "the time is no number of seconds since 1970; divide milliseconds by 1000")
+    refuse(
+        found.abs() >= LATEST, "the time is not a number of seconds since 1970; divide milliseconds by 1000"
+    )
     return found.to_numpy()
 
 

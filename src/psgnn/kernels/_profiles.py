@@ -20,7 +20,7 @@ def hop_profiles(
 
     Columns: the largest difference (a lower bound of d(u, v)) and its log, the smallest sum (an upper bound; `unknown`
     if the two nodes share no anchor), its log and its inverse, mean and root mean square of the differences, the share
-    of anchors at equal distance, and of those that only one of the two reaches. ``counts [P]`` anchors are no padding.
+    of anchors at equal distance, and of those that only one of the two reaches. ``counts [P]`` anchors are not padding.
     """
     for i in range(us.size):
         shared, single, equal = 0, 0, 0

@@ -254,7 +254,7 @@ class SetDecoder(PairDecoder):
     def _pooled_over(
         self, positions: Positions, pairs: torch.Tensor, counts: torch.Tensor, anchors: torch.Tensor
     ) -> list[torch.Tensor]:
-        """The same over some of the anchors, of which the first ``counts [P]`` of a pair's graph are no padding."""
+        """The same over some of the anchors, of which the first ``counts [P]`` of a pair's graph are not padding."""
         channels = torch.from_numpy(positions.channels)
         # Rows of the pairs alone go to the device, not the table.
         a, b = (channels[nodes[:, None], anchors].to(pairs.device) for nodes in pairs.cpu())  # [P, K, C]

@@ -188,7 +188,7 @@ class ScorePicker(Picker):
             levels = scores.detach().cpu().numpy()
             if not np.isfinite(levels).all():
                 raise InputError(
-                    "the scores of anchors are no numbers any more; train again, with a lower lr"
+                    "the scores of anchors are not numbers any more; train again, with a lower lr"
                 )
             nodes = torch.from_numpy(spread_top_k(view, levels, many, self.seed, digits=digits))
             return self._weighted(scores, nodes.to(scores.device))

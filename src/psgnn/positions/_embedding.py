@@ -128,7 +128,7 @@ class PositionEmbedding(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.no_validation = True  # a graph is no table of features
+        tags.no_validation = True  # a graph is not a table of features
         tags.input_tags.two_d_array = False
         return tags
 

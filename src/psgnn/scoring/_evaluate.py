@@ -60,7 +60,7 @@ def evaluate_links(
     total = int(pool.sizes.sum())
     if not total:
         raise InputError(
-            "every pair that is no link of the graph is in the file; there is nothing to compare with"
+            "every pair that is not a link of the graph is in the file; there is nothing to compare with"
         )
     ranking = ranking_of(batch, asked, rng, MOST_RANKED)
     ranked = scorer.score(ranking.pairs)

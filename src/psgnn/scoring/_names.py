@@ -103,7 +103,7 @@ def askable(scorer: Scorer, pairs: IntArray) -> IntArray:
     if wrong.any():
         a, b = (name_of(scorer, int(v)) for v in pairs[:, wrong.argmax()])
         raise InputError(
-            f"('{a}', '{b}') is no pair of the two sides; name a node of the first, then one of the second"
+            f"('{a}', '{b}') is not a pair of the two sides; name a node of the first, then one of the second"
         )
     return pairs
 
@@ -116,13 +116,13 @@ def listed_pairs(scorer: Scorer, pairs: Sequence[Any]) -> IntArray:
     """The ids ``[2, P]`` of a list of pairs, each of two nodes of one graph, by name or by id."""
     for pair in pairs:
         if not isinstance(pair, (list, tuple)) or len(pair) != 2:
-            raise InputError(f"{pair!r} is no pair; name two nodes, such as ('Ada', 'Rune')")
+            raise InputError(f"{pair!r} is not a pair; name two nodes, such as ('Ada', 'Rune')")
     found = find_nodes(scorer, (node for pair in pairs for node in pair)).reshape(-1, 2).T
     graph: npt.NDArray[Any] = scorer.batch.graph_of[found]
     wrong = np.flatnonzero((found[0] == found[1]) | (graph[0] != graph[1]))
     if wrong.size:
         a, b = pairs[int(wrong[0])]
-        raise InputError(f"{(a, b)} is no pair; name two nodes of one graph")
+        raise InputError(f"{(a, b)} is not a pair; name two nodes of one graph")
     return np.ascontiguousarray(found)
 
 

@@ -235,7 +235,7 @@ def count_triangles(plan: Plan, place: int, letters: list[Letter]) -> Iterator[L
     local = np.searchsorted(block.ids, nodes).clip(max=block.ids.size - 1)
     known = (
         block.ids[local] == nodes
-    )  # a third node that is no neighbour of an own node closes no triangle here
+    )  # a third node that is not a neighbour of an own node closes no triangle here
     rows = np.repeat(np.arange(block.ids.size), counts)
     rows, local = rows[known], local[known]
     found = np.zeros((len(plan.hidden), block.ids.size))

@@ -227,7 +227,7 @@ def answer(
         listed = [(a, b) for a, b in pairs]
         ids = ids_of(scorer.graph.nodes, [name for pair in listed for name in pair]).reshape(-1, 2).T
         if (ids[0] == ids[1]).any():
-            raise InputError(f"{listed[int((ids[0] == ids[1]).argmax())]} is no pair; name two nodes")
+            raise InputError(f"{listed[int((ids[0] == ids[1]).argmax())]} is not a pair; name two nodes")
         found = scorer.score(ids)
         if top is not None:
             best = np.argsort(-found[:, 0], kind="stable")[:top]

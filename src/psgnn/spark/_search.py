@@ -318,7 +318,7 @@ class Finder:
             self.asked = pairs if not turn else np.concatenate([self.asked, pairs], axis=1)
             before = self.scores.size
             self._score(pairs)
-            # Linked pairs are no answers, so they teach nothing either.
+            # Linked pairs are not answers, so they teach nothing either.
             kept = np.isin(pairs[0] << 32 | pairs[1], self.pairs[0, before:] << 32 | self.pairs[1, before:])
             features.append(table[kept])
         post.drop(known)

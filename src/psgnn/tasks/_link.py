@@ -370,8 +370,8 @@ class LinkPrediction(Task):
         """Fresh negatives to train on, ``[2, size]``, independent of each other and in random order.
 
         Every graph gets its share of ``size`` by its number of training edges, up to rounding, which is
-        random too. Within a graph they are uniform over the pairs that are no positive of any split
-        and no negative of val or test; with the negatives ``"pgnn-released"`` they are drawn as those of train.
+        random too. Within a graph they are uniform over the pairs that are neither a positive of any split
+        nor a negative of val or test; with the negatives ``"pgnn-released"`` they are drawn as those of train.
         """
         check_integer("size", size, 0)
         pool = self._free_pairs

@@ -40,7 +40,7 @@ def _check_tensor(name: str, found: torch.Tensor, expected: torch.Tensor) -> Non
         wanted = f"{expected.dtype} {list(expected.shape)}"
         raise ValueError(f"'{name}' is {found.dtype} {list(found.shape)}, expected {wanted}")
     if not bool(found.isfinite().all()):
-        raise ValueError(f"'{name}' has values that are no numbers")
+        raise ValueError(f"'{name}' has values that are not numbers")
 
 
 def check_anchors(choice: AnyAnchors | None, picker: str, union: GraphBatch) -> None:
@@ -50,7 +50,7 @@ def check_anchors(choice: AnyAnchors | None, picker: str, union: GraphBatch) -> 
     else:
         sound = (choice.single is None) == (picker == "random-sets") and choice.is_sound(union)
     if not sound:
-        raise ValueError("these are no anchors of the graph")
+        raise ValueError("these are not anchors of the graph")
 
 
 def check_optimizer(slots: Slots, optimizer: torch.optim.Optimizer) -> None:
@@ -71,9 +71,9 @@ def check_progress(numbers: Any, history: Any) -> None:
         raise ValueError("the numbers of the epoch are missing")
     counts = [numbers[key] for key in COUNTS]
     if not all(type(count) is int and -1 <= count < 2**53 for count in counts) or numbers["epoch"] < 0:
-        raise ValueError("the numbers of the epochs are no integers")
+        raise ValueError("the numbers of the epochs are not integers")
     if not all(is_number(numbers[key]) for key in VALUES):
-        raise ValueError("the values of the epoch are no numbers")
+        raise ValueError("the values of the epoch are not numbers")
     check_history(history)
 
 

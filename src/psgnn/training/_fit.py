@@ -259,7 +259,7 @@ class _Trainer:
         state.loss = self._epoch(state.epoch)
         if not math.isfinite(state.loss):
             raise InputError(
-                f"training diverged: the loss of epoch {state.epoch} is no number; train again with a lower lr "
+                f"training diverged: the loss of epoch {state.epoch} is not a number; train again with a lower lr "
                 f"(--option lr={self.config.lr / 10:g})"
             )
         state.epoch += 1

@@ -43,12 +43,12 @@ def _integer(text: str) -> int:
 def _real(text: str) -> float:
     value = float(text)
     if not math.isfinite(value):
-        raise ValueError(f"{text[:20]} is no finite number")
+        raise ValueError(f"{text[:20]} is not a finite number")
     return value
 
 
 def _walk(document: Any) -> None:
-    """Refuse deep nesting, which readers that recurse could not follow, and text that is no Unicode."""
+    """Refuse deep nesting, which readers that recurse could not follow, and text that is not Unicode."""
     level = [document]
     for _ in range(MOST_DEPTH):
         below: list[Any] = []
@@ -82,19 +82,19 @@ def check_record(record: dict[str, Any]) -> None:
     check_history(record.get("history"))
     for key in COUNTS:
         if key in record and not (type(record[key]) is int and record[key] >= -1):
-            raise ValueError(f"{key} is no integer")
+            raise ValueError(f"{key} is not an integer")
     if record.get("seed", 0) < 0:
         raise ValueError("seed is below zero")
     for key in VALUES:
         if key in record and not is_number(record[key]):
-            raise ValueError(f"{key} is no number")
+            raise ValueError(f"{key} is not a number")
     explained = record.get("explained", [])
     if not isinstance(explained, list) or not all(
         isinstance(shares, list) and all(map(is_number, shares)) for shares in explained
     ):
-        raise ValueError("explained is no list of shares per graph")
+        raise ValueError("explained is not a list of shares per graph")
     if not isinstance(record.get("command", ""), str | None):
-        raise ValueError("command is no text")
+        raise ValueError("command is not text")
     from psgnn.graph._options import check_kept  # loads NumPy, and a wrong folder is refused before that
 
     check_kept(record.get("read", {}))
@@ -102,7 +102,7 @@ def check_record(record: dict[str, Any]) -> None:
     if not all(isinstance(part, dict) for part in texts) or not all(
         isinstance(text, str | None) for part in texts for text in part.values()
     ):
-        raise ValueError("versions and task are no tables of texts")
+        raise ValueError("versions and task are not tables of texts")
 
 
 def check_metrics(name: str, metrics: Any) -> None:
@@ -119,9 +119,9 @@ def check_history(history: Any) -> None:
         if not {"loss", "auc"} <= entry.keys() or not ({"epoch", "step"} & entry.keys()):
             raise ValueError("the history has no metrics")
         if not all(is_number(value) for key, value in entry.items() if key != "anchors"):
-            raise ValueError("the history has values that are no numbers")
+            raise ValueError("the history has values that are not numbers")
         if not _are_nodes(entry.get("anchors", [])):
-            raise ValueError("the history has anchors that are no nodes")
+            raise ValueError("the history has anchors that are not nodes")
 
 
 def _are_nodes(anchors: Any) -> bool:

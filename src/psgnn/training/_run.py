@@ -324,7 +324,7 @@ def check_kinds(kinds: Sequence[str], union: GraphBatch) -> None:
 def _finite(values: torch.Tensor) -> Floats:
     """The values as an array. The weights of a damaged run are numbers, but what they give need not be."""
     if not bool(values.isfinite().all()):
-        raise InputError("the weights of the run give values that are no numbers; train again")
+        raise InputError("the weights of the run give values that are not numbers; train again")
     return np.asarray(values.cpu().numpy())
 
 

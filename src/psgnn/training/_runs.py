@@ -159,7 +159,7 @@ def read_view(folder: Path) -> tuple[TensorView, list[list[str]], IntArray, Kind
             and all("".join(part).encode() is not None for part in names)
             and all(len(set(part)) == len(part) for part in names)
         )
-    except (KeyError, TypeError, IndexError, ValueError):  # among them names that are no text
+    except (KeyError, TypeError, IndexError, ValueError):  # among them names that are not text
         sound = False
     if not sound:
         raise InputError(f"{path} does not hold a graph of psgnn; train again")
