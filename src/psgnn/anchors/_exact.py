@@ -15,7 +15,7 @@ MAX_NODES = 1000
 
 
 def minimum_dominating_set(graph: Graph, hops: int = 1, *, time_limit: float = 60.0) -> IntArray:
-    """A smallest set of anchors with every node within `hops` of one of them, int64, ascending.
+    """Find a smallest set of anchors with every node within `hops` of one of them, int64, ascending.
 
     Raises:
         PsgnnError: if optimality is not proven within `time_limit` seconds.
@@ -27,10 +27,10 @@ def minimum_dominating_set(graph: Graph, hops: int = 1, *, time_limit: float = 6
 
 
 def metric_basis(graph: Graph, *, time_limit: float = 60.0) -> IntArray:
-    """A smallest set of anchors that gives every node a distance vector of its own, int64, ascending.
+    """Find a smallest set of anchors that gives every node a distance vector of its own, int64, ascending.
 
-    Its size is the metric dimension. Pairs of nodes become constraints only once a solution leaves them
-    equal, so the program stays small.
+    Its size is the metric dimension. Pairs of nodes become constraints only once a solution leaves them equal, so the
+    program stays small.
     """
     columns = _all_hops(graph)
     num_nodes = columns.shape[0]

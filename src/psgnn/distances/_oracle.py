@@ -36,15 +36,17 @@ BLOCK = 2**13  # rows of a table that stay in the processor's cache while its co
 
 
 class DistanceOracle:
-    """Hop columns to any anchors of a union of graphs.
+    """Measure and keep distances to anchors of a batch of graphs.
 
-    Anchors come as ``[G, K]`` union ids, one row a graph, padded with -1 (``[K]`` for a single graph). A
-    table ``[N, K]`` goes out: entry ``(v, k)`` is the distance of ``v`` to the k-th anchor of its own graph.
+    Anchors are ids of the batch, ``[G, K]``: one row per graph, padded with -1, or ``[K]`` for a single graph. The
+    result is a table ``[N, K]``: entry ``(v, k)`` is the distance of ``v`` to the k-th anchor of its own graph. Small
+    batches keep the full table of all nodes. Larger ones keep the columns that were asked for, and drop the oldest
+    first.
 
-    Small unions keep the full table (node ``v`` against every node of its graph); larger ones keep the
-    columns asked for, oldest dropped first, never more than `memory` bytes.
-
-    With `lengths` of the edges, those of the graphs one after another, `lengths` measures shortest paths by them.
+    Args:
+        union: The graphs.
+        memory: The most bytes that are kept.
+        lengths: Lengths of the edges, those of the graphs one after another, for the method `lengths`.
     """
 
     def __init__(

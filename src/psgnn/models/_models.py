@@ -169,15 +169,15 @@ LOSSES = {"cross-entropy": cross_entropy, "pairwise": pairwise}
 
 
 def build_model(name: str, task: Task, preset: str = "best", seed: int = 0, **options: Any) -> PositionModel:
-    """A fresh model for a task.
+    """Build a fresh model for a task.
 
     Args:
         name: psgnn, pgnn, agnn, gcn, sage, gat or gin.
-        task: decides the number of features and the paper's hyperparameters.
-        preset: ``best`` or ``paper``.
-        seed: of the initial weights and of everything that is random in the model.
-        options: any field of `psgnn.models._config.ModelConfig`, such as ``anchors="log^2"`` or ``estimator="simple"``.
-            ``anchors=["Ada", "Rune"]`` are anchors of your own, in a task of one graph.
+        task: Decides the number of features and the paper's hyperparameters.
+        preset: ``best``, ``learned`` or ``paper``.
+        seed: Of the initial weights and of everything that is random in the model.
+        options: Any field of `psgnn.models._config.ModelConfig`, such as ``anchors="log^2"`` or
+            ``estimator="simple"``. ``anchors=["Ada", "Rune"]`` are anchors of your own, in a task of one graph.
     """
     names = [graph.names for graph in task.graphs]
     if isinstance(options.get("anchors"), (list, tuple, np.ndarray)):

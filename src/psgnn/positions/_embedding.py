@@ -50,7 +50,7 @@ HEAT = 4.0  # how much the leading eigenvectors count more than the others
 
 
 class PositionEmbedding(TransformerMixin, BaseEstimator):  # type: ignore[misc]
-    r"""Vectors ``[N, d]`` that say where the nodes of a graph are, seen from its anchors. Nothing is trained.
+    """Vectors ``[N, d]`` that say where the nodes of a graph are, seen from its anchors. Nothing is trained.
 
     A graph is a `Graph`, a networkx graph, a SciPy sparse matrix, a PyG ``Data``, edges ``[2, E]`` (any array), or
     the path of a file that `psgnn.read_graph` reads. Rows are in the order of its nodes.
@@ -61,18 +61,18 @@ class PositionEmbedding(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     In link prediction, embed the graph without the links that are to be predicted (``task.graphs``).
 
     Args:
-        n_anchors: ``"log^2"`` (the square of log2 N), ``"log"`` (log2 N) or a number. A position has two columns an
+        n_anchors: ``"log^2"`` (the square of log2 N), ``"log"`` (log2 N) or a number. A position has two columns per
             anchor for each of hops, PageRank and diffusion, and at most 64 for the spectral basis, 4 bytes each: on
             graphs of millions of nodes take ``"log"``.
-        method: anchor rule, one of `psgnn.anchors.RULES`.
-        parts: which of ``"hops"``, ``"pagerank"``, ``"diffusion"`` and ``"spectral"`` (leading eigenvectors, grown from
-            the anchors) are measured.
-        random_state: decides between equal nodes, and draws where the rule draws.
+        method: Anchor rule, one of `psgnn.anchors.RULES`.
+        parts: Which of ``"hops"``, ``"pagerank"``, ``"diffusion"`` and ``"spectral"`` (leading eigenvectors, grown
+            from the anchors) are measured.
+        random_state: Decides between equal nodes, and draws where the rule draws.
 
     Attributes:
-        anchors_: the anchors, int64 ``[K]``, numbers of nodes of the graph that was fitted.
-        anchor_names_: their names, by which `transform` finds them in another graph.
-        means_, scales_: mean and standard deviation of every channel in the graph that was fitted.
+        anchors_: The anchors, int64 ``[K]``, numbers of nodes of the graph that was fitted.
+        anchor_names_: Their names, by which `transform` finds them in another graph.
+        means_, scales_: Mean and standard deviation of every channel in the graph that was fitted.
 
     >>> import networkx as nx
     >>> PositionEmbedding(n_anchors=2, parts=("hops",)).fit_transform(nx.path_graph(5)).shape

@@ -28,7 +28,7 @@ WEBGL_NODES = 2000
 
 
 def write_page(summary: Mapping[str, Any], path: str | Path, *, force: bool = False) -> int:
-    """Write the page of a summary, atomically; its size in bytes."""
+    """Write the page of a summary, atomically, and return its size in bytes."""
     content = make_page(summary).encode()
     with atomic_write(path, force=force) as temporary:
         temporary.write_bytes(content)
@@ -36,7 +36,7 @@ def write_page(summary: Mapping[str, Any], path: str | Path, *, force: bool = Fa
 
 
 def make_page(summary: Mapping[str, Any]) -> str:
-    """The HTML of a summary."""
+    """Return the HTML of a summary."""
     from plotly.offline import get_plotlyjs
 
     plotly = get_plotlyjs().replace("\r\n", "\n").replace("</script", "<\\/script")

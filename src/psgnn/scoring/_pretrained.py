@@ -277,7 +277,7 @@ def _libraries() -> ThreadpoolController:
 
 
 def pretrained(name: str = "best-link") -> Pretrained:
-    """The weights of this name, for any graph.
+    """Return the ready-made weights of this name, for any graph.
 
     >>> scorer = psgnn.pretrained("best-link").on([graph])
     >>> scorer.score([[0, 1], [2, 3]])

@@ -44,22 +44,23 @@ Scores = npt.NDArray[np.float32]
 def top_links(
     scorer: Scorer, n: int, *, seed: int = 0, show_progress: bool = False
 ) -> tuple[IntArray, Floats]:
-    """The n best-scored pairs of unlinked nodes of the same graph, best first: int64 ``[2, n]`` and logits ``[n]``.
+    """Find the n best-scored pairs of unlinked nodes of the same graph.
 
-    Links that were hidden from the model to validate and test it count as links. Fewer than n come back where there are
-    not so many pairs.
-
-    All pairs are scored where they are few (up to 450 nodes; 2000 if a score is a product or distance of embeddings).
-    Otherwise candidates are nodes two and three hops apart, neighbours in the embedding and pairs of hubs; a quick
-    regression learns from scored ones which others to score, and the best are climbed from: to the neighbours of
-    their ends, and to all nodes from ends that come often. That takes O(N log N) time and memory and some 20,000
-    scores (40 n if that is more). docs/performance.md says how many of the true best it finds, and how fast.
+    All pairs are scored where they are few (up to 450 nodes, or 2000 if a score is a product or distance of
+    embeddings). Otherwise candidates are nodes two and three hops apart, neighbours in the embedding, and pairs of
+    hubs. A quick regression learns from scored pairs which others to score. The search then expands the best pairs to
+    the neighbours of their ends, and ends that come often to all nodes. It takes O(N log N) time and memory and some
+    20,000 scores, or 40 n if that is more. docs/performance.md says how many of the true best pairs it finds, and how
+    fast.
 
     Args:
-        scorer: a trained run or ready-made weights, on their graphs.
-        n: how many.
-        seed: of the random parts of the search.
-        show_progress: show a bar with the time left.
+        scorer: A trained run or ready-made weights, on their graphs.
+        n: How many pairs. Links that were held out count as links.
+        seed: Of the random parts of the search.
+        show_progress: Show a bar with the time left.
+
+    Returns:
+        Pairs, int64 ``[2, n]``, best first, and their logits ``[n]``; fewer where there are not so many pairs.
     """
     if n < 1:
         raise InputError(f"ask for 1 or more links, found {n}")

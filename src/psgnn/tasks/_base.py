@@ -35,10 +35,13 @@ POSITIVES, NEGATIVES, FOLDS, GRAPHS = 1, 2, 3, 4
 class LabelledPairs:
     """Labelled pairs: all positives, then all negatives, each graph by graph (shuffle before batching).
 
-    ``pairs`` int64 ``[2, P]``, ids in the disjoint union, with ``u < v`` or, of directed graphs, source and target;
-    ``labels`` float32 ``[P]``, 1 or 0; ``graph_ids`` int64 ``[P]``, of one graph a single zero that is repeated, which
-    cannot be written to. With ``own_negatives`` each positive is ranked among that many negatives of its own, which
-    stand in the order of the positives.
+    Attributes:
+        pairs: Ids in the batch, int64 ``[2, P]``, with ``u < v``, or source and target in directed graphs.
+        labels: 1 or 0, float32 ``[P]``.
+        graph_ids: The graph of each pair, int64 ``[P]``. For one graph it is a repeated zero that cannot be written
+            to.
+        own_negatives: How many negatives of its own each positive is ranked among, in the order of the positives; 0
+            if all share them.
     """
 
     pairs: IntArray
@@ -50,12 +53,14 @@ class LabelledPairs:
 class Task(ABC):
     """The visible graphs and the three splits: what all tasks share.
 
-    ``kept`` and ``dropped`` are the places, in the input, of the graphs that can and cannot be split;
-    ``headline`` is the metric of :func:`psgnn.tasks._metrics.evaluate` that results on the task are known by;
-    ``holds_out_links`` says whether the visible graphs lack links that validation and test ask for;
-    ``negatives`` is the rule by which negatives were drawn, or ``"official"``;
-    ``folds`` is how many parts the training links are shared out to, where they are links;
-    ``read`` is how the graphs were read, keywords of `psgnn.read_graph`.
+    Attributes:
+        kept: Places, in the input, of the graphs that can be split.
+        dropped: Places of those that cannot.
+        headline: The metric that results on the task are known by (`psgnn.tasks._metrics.evaluate`).
+        holds_out_links: Whether the visible graphs lack links that validation and test ask for.
+        negatives: The rule by which negatives were drawn, or ``"official"``.
+        folds: How many parts the training links have, where they are links.
+        read: How the graphs were read, keywords of `psgnn.read_graph`.
     """
 
     name: ClassVar[str]

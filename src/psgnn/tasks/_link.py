@@ -55,37 +55,36 @@ class Fold:
 
 
 class LinkPrediction(Task):
-    """Which pairs of nodes are linked? Positives are edges, negatives unlinked pairs.
+    """Predict which pairs of nodes are linked: positives are edges, negatives unlinked pairs.
 
-    ``val`` and ``test`` are the shares of every graph's edges that are held out, at least one each. A
-    split has as many negatives as positives; on a graph with fewer unlinked pairs than edges, the
-    splits share them in the same proportion. Of several graphs, those with fewer than three edges or
-    three unlinked pairs are left out.
+    A split has as many negatives as positives. Where a graph has fewer unlinked pairs than edges, the splits share
+    them in the same proportion. Of several graphs, those with fewer than three edges or three unlinked pairs are left
+    out.
 
-    Pairs of directed graphs are ordered: source and target. Where nodes have sides, positives and negatives are
+    In directed graphs pairs are ordered: source and target. Where nodes have sides, positives and negatives are
     between side 0 and side 1, from 0 to 1 if the graph is directed. Other links are seen and never asked about.
 
-    ``split`` is ``"random"``, or ``"time"``: the oldest first occurrences train, the newest test. Left out, it is
-    by time where edges have times. Then the visible graph is what was known when the last training edge was
-    first seen, for validation as for test. Negatives are pairs that never occur.
-
-    ``test_links``, ``val_links``, ``test_nonlinks`` and ``val_nonlinks``, pairs ``[2, P]`` of one graph, are a split
-    of one's own. The graph has the training edges, none of which may be among them. Without ``val_links`` they are
-    a share of the graph's edges; nonlinks that are left out are drawn.
-
-    ``negatives`` says which unlinked pairs: ``"uniform"``; ``"degree"``, whose ends have the degrees of a
-    positive's ends; or ``"distance"``, whose ends are as many hops apart as a positive's, all in the visible
-    graph (:func:`psgnn.tasks._negatives.hard_negatives` has the rules). Uniform negatives are mostly far
-    apart and of low degree, so that telling them from edges is easy.
-
-    ``test_sees_validation`` shows the validation links to whoever scores the test pairs, as is done on SEAL's splits.
-    ``headline`` is the metric that validation chooses by.
-
-    ``folds`` is how many parts the training edges are shared out to (`fold`); left out, 10, or 40 of a large graph.
-
-    ``"pgnn-released"`` draws them as P-GNN's released code does, which takes some edges for negatives
-    (:mod:`psgnn.tasks._negatives`). Results on it cannot be compared with any others; it is there to show what
-    that costs (:func:`psgnn.tasks.ceiling`).
+    Args:
+        graphs: A graph, or several.
+        val: Share of each graph's edges that validate, one at least.
+        test: Share of each graph's edges that test, one at least.
+        seed: Of the splits.
+        folds: How many parts the training edges have (`fold`). Default: 10, or 40 on large graphs.
+        negatives: Which unlinked pairs: ``"uniform"``; ``"degree"``, whose ends have the degrees of a positive's
+            ends; or ``"distance"``, whose ends are as many hops apart as a positive's in the visible graph. Uniform
+            ones are mostly far apart and of low degree, so they are easy to tell from edges. ``"pgnn-released"``
+            draws as P-GNN's released code does, which takes some edges for negatives; such results cannot be compared
+            with others
+            (`psgnn.tasks.ceiling`).
+        split: ``"random"``, or ``"time"``: the oldest first occurrences train, the newest test. Default: by time
+            where edges have times. Then the visible graph is what was known when the last training edge was first
+            seen, and negatives are pairs that never occur.
+        val_links: Pairs ``[2, P]`` of a split of your own. Default: with `test_links`, a share of the graph's edges.
+        test_links: Pairs ``[2, P]`` of a split of your own, for one graph, which has the training edges alone.
+        val_nonlinks: Negatives beside `val_links`. Default: they are drawn.
+        test_nonlinks: Negatives beside `test_links`. Default: they are drawn.
+        test_sees_validation: Show the validation links to scorers of the test pairs, as on SEAL's splits.
+        headline: The metric that validation chooses by.
     """
 
     name = "link"

@@ -145,14 +145,13 @@ def released_pools(
 
 
 def ceiling(task: Task) -> float:
-    r"""Test AUC, the mean over graphs, of a scorer that knows which pairs are positives by the data.
+    """Return the test AUC, the mean over graphs, of a scorer that knows which pairs are positives by the data.
 
-    It is 1 but for the negatives ``"pgnn-released"``: of a graph's test negatives a share :math:`r` are positives in
-    truth, they tie with all positives, and the AUC is :math:`1 - r / 2`.
+    It is 1 but for the negatives ``"pgnn-released"``. A share :math:`r` of a graph's test negatives are positives in
+    truth. They tie with all positives, so the AUC is :math:`1 - r / 2`.
 
-    Of those who go by what a pair is nobody does better, but for luck: which true pair is a positive of the test and
-    which a negative is chance. A model passes it by telling the parts of the split apart; in link prediction it can
-    learn that what it sees as an edge is no test positive.
+    No scorer that goes by what a pair is does better, except by luck. A model can pass the ceiling by telling the
+    parts of the split apart: in link prediction it can learn that a visible edge is never a test positive.
     """
     split = task.test
     negative = split.labels == 0

@@ -52,17 +52,17 @@ def link_task(graphs: Graph | Sequence[Graph], seed: int = 0, **options: Any) ->
 
 
 class OfficialLinks(LinkPrediction):
-    """Which pairs of nodes are linked, on a published split, such as that of ogbl-ddi.
+    """Predict links on a published split, such as that of ogbl-ddi.
 
-    The graph has the training edges; ``valid_edge``, ``valid_edge_neg``, ``test_edge`` and
-    ``test_edge_neg`` are integers ``[2, P]``, given as ``splits`` or else as ``graph.split``. The seed
-    draws nothing but the negatives to train on and the folds.
+    The graph has the training edges. The splits are ``valid_edge``, ``valid_edge_neg``, ``test_edge`` and
+    ``test_edge_neg``, integers ``[2, P]``, given as ``splits`` or else as ``graph.split``. The seed draws only the
+    negatives to train on and the folds.
 
-    Negatives to train on are any pairs but the training edges, as in OGB's own baselines: held-out pairs can
-    be among them, since to leave those out would make use of the answers.
+    Negatives to train on are any pairs but the training edges, as in OGB's own baselines. Held-out pairs can be among
+    them, since leaving them out would use the answers.
 
-    Negatives ``[2, P, K]`` are K for each positive, which is ranked among these alone (HeaRT, ogbl-citation2). They are
-    taken as they were published: some may be links.
+    Negatives ``[2, P, K]`` are K for each positive, which is ranked among these alone (HeaRT, ogbl-citation2). They
+    are used as published: some may be links.
     """
 
     headline: str = "hits@20"

@@ -23,19 +23,22 @@ from psgnn.tasks._negatives import RELEASED, released_pools
 
 
 class PairClassification(Task):
-    """Are two nodes of the same class? Positives are pairs of equal ``graph.y``, negatives of unequal.
+    """Tell whether two nodes are of the same class: positives are pairs of equal ``graph.y``, negatives of unequal.
 
-    The graphs are visible in full; nodes with ``y < 0`` are of unknown class and in no pair. Positives
-    are all same-class pairs, or a uniform sample of ``max_pairs`` of them, shared by the graphs in
-    proportion to what they have. There are as many negatives, or all where a graph has fewer.
+    The graphs are visible in full. Nodes with ``y < 0`` are of unknown class and in no pair. There are as many
+    negatives as positives, or all where a graph has fewer. Graphs that cannot give a positive and a negative to each
+    of their splits are left out.
 
-    ``holdout="pairs"`` splits the pairs of every graph; ``holdout="graphs"`` holds out whole graphs, so
-    that a model is asked about graphs that it has not been trained on. Of several graphs, those that
-    cannot give a positive and a negative to each of their splits are left out.
-
-    ``negatives="pgnn-released"`` draws them as P-GNN's released code does, which takes some same-class pairs for
-    negatives (:mod:`psgnn.tasks._negatives`), as many negatives as positives. Results on it cannot be compared with
-    any others; it is there to show what that costs (:func:`psgnn.tasks.ceiling`).
+    Args:
+        graphs: A graph with classes, or several.
+        val: Share of the pairs (or graphs) that validate.
+        test: Share of the pairs (or graphs) that test.
+        seed: Of the splits.
+        max_pairs: Most positives: a uniform sample, which the graphs share in proportion to what they have.
+        holdout: ``"pairs"`` splits the pairs of each graph. ``"graphs"`` holds out whole graphs, so a model is asked
+            about graphs that it was not trained on.
+        negatives: ``"uniform"``, or ``"pgnn-released"``, which takes some same-class pairs for negatives, as P-GNN's
+            released code does. Such results cannot be compared with others (`psgnn.tasks.ceiling`).
     """
 
     name = "pair"

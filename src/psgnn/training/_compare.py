@@ -137,15 +137,23 @@ def measure(
     scorer: PairScores | None = None,
     out: Path | None = None,
 ) -> dict[str, Any]:
-    """Metrics of one method on one task.
+    """Measure one method on one task.
 
-    ``test`` and ``val`` are what `evaluate` gives; the test of a link task has metrics per node as well. ``seconds`` is
-    the time for learning and scoring. A model adds
-    ``best_epoch``, ``epochs_run``, ``embedding`` (the test metrics of its embeddings alone, or None) and, where it has
-    anchors, ``picking_seconds``: the time that it takes to choose them once; with ``trace`` also the ``history`` of
-    training and the ``anchors`` of each graph. A ``scorer`` stands in for the method's own, unless that is a model.
-    With ``out`` a model's run is in that folder, and an interrupted one in it is resumed.
     Models are trained on the CPU, so that numbers and times can be compared between machines.
+
+    Args:
+        method: What scores the pairs.
+        task: The splits.
+        seed: Of training.
+        epochs: The most epochs.
+        trace: Add the ``history`` of training and the ``anchors`` of each graph.
+        scorer: Stands in for the method's own, unless that is a model.
+        out: A folder for a model's run; an interrupted one in it resumes.
+
+    Returns:
+        A dict: ``test`` and ``val`` as `evaluate` gives them, the test of a link task with metrics per node, and
+        ``seconds`` for learning and scoring. A model adds ``best_epoch``, ``epochs_run``, ``embedding`` (the test
+        metrics of its embeddings alone, or None) and, if it has anchors, ``picking_seconds`` for choosing them once.
     """
     start = time.perf_counter()
     if method.kind == "model":
@@ -233,27 +241,28 @@ def compare(
     records: bool = False,
     show_progress: bool = False,
 ) -> list[dict[str, Any]]:
-    """Test metrics of methods over the splits of the seeds ``first_seed .. first_seed + seeds - 1``.
-
-    Each row holds ``name``, ``kind``, the mean ``seconds`` for one split, and for each metric the list of its
-    values, one a seed, with ``<metric>_mean`` and ``<metric>_sd``. The best AUC comes first.
-
-    Args:
-        graphs: what the tasks are made of.
-        task: ``link`` or ``pair``.
-        models: names of models, with or without a preset (``psgnn/paper``), names of peers, or methods.
-        peers: names of peers.
-        rules: names of training-free rules; all of them by default, those of other packages included.
-        ablate: compare ``psgnn`` with itself without each of its parts, and with nothing else.
-        preset: of the models that are named without one.
-        seeds: number of splits.
-        first_seed: of the first split.
-        epochs: The limit for every model; each model's own setting if None.
-        task_options: such as ``{"negatives": "degree"}``.
-        records: add to every row what `measure` gave for each seed, as ``records``.
-        show_progress: show a bar with the time left.
+    """Compare methods on the same splits: those of the seeds ``first_seed .. first_seed + seeds - 1``.
 
     Ctrl-C raises an `InterruptedComparison`, which has the rows of what was measured until then.
+
+    Args:
+        graphs: What the tasks are made of.
+        task: ``link`` or ``pair``.
+        models: Names of models, with or without a preset (``psgnn/paper``), names of peers, or methods.
+        peers: Names of peers.
+        rules: Names of training-free rules. Default: all of them, also those of other packages.
+        ablate: Compare ``psgnn`` with itself without each of its parts, and with nothing else.
+        preset: Of the models that are named without one.
+        seeds: Number of splits.
+        first_seed: Of the first split.
+        epochs: The most epochs of every model. Default: each model's own setting.
+        task_options: Such as ``{"negatives": "degree"}``.
+        records: Add to every row what `measure` gave for each seed, as ``records``.
+        show_progress: Show a bar with the time left.
+
+    Returns:
+        One row per method, the best test AUC first: ``name``, ``kind``, the mean ``seconds`` for one split, and for
+        each metric the list of its values by seed, with ``<metric>_mean`` and ``<metric>_sd``.
     """
     if seeds < 1:
         raise InputError(f"seeds must be 1 or more, found {seeds}")

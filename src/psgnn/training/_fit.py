@@ -71,30 +71,35 @@ def fit(
     force: bool = False,
     refit: bool = False,
 ) -> Run:
-    """Train a model on a task.
+    """Train a model on a task, and read the test pairs once, at the end.
 
-    The weights and anchors of the epoch with the best validation AUC (or what else is the `headline` of the task) are
-    kept, training stops when `patience` epochs have brought no better one, and the test pairs are read once, at the
-    end. An epoch is one step: on a random `batch` of the training pairs, or on all of them (of more than
-    `MOST_STEP_PAIRS`, on so many).
-
-    Args:
-        model: from `build_model`; it is trained in place.
-        task: what it may see and is asked.
-        epochs: at most; if None the model's own setting, or enough for its `passes` over the training pairs.
-        seed: of everything that is random in training.
-        out: a folder for the run. An interrupted run in it is resumed, with the result it would have had. A finished
-            run or other files in it are an error, which is raised before any work is done.
-        progress: show a bar with loss, validation AUC and time left.
-        tensorboard: a folder for TensorBoard's events.
-        command: what a person typed to train the model, for the record.
-        device: ``cpu``, ``cuda``, ``mps``, or ``auto`` for a GPU where there is one. The model is moved there.
-        force: replace a run that is in the folder, once it is known that the new one can begin.
-        refit: after the test, train again from the start on all links, the held-out ones too, for as many epochs as
-            were best and from the same anchors. Predictions are those of the new weights. The metrics stay those of the
-            first ones, which `Run.evaluation_scorer` has.
+    The weights and anchors of the best epoch by validation are kept, by AUC or the `headline` of the task. Training
+    stops when `patience` epochs have brought no better one. An epoch is one step: on a random `batch` of the training
+    pairs, or on all of them, at most `MOST_STEP_PAIRS`.
 
     Under torchrun all processes of the job train one model (`psgnn.models._team`); the first one writes.
+
+    Args:
+        model: From `build_model`. It is trained in place.
+        task: What the model may see and is asked.
+        epochs: The most epochs. Default: the model's own setting, or enough for its `passes` over the training pairs.
+        seed: Of everything that is random in training.
+        out: A folder for the run. An interrupted run in it resumes and ends with the same result, bit for bit. A
+            finished run or other files in it are an error, which is raised before any work is done.
+        progress: Show a bar with loss, validation AUC and time left.
+        tensorboard: A folder for TensorBoard's events.
+        command: What a person typed to train the model, for the record.
+        device: ``cpu``, ``cuda``, ``mps``, or ``auto`` for a GPU where there is one. The model is moved there.
+        force: Replace a run in the folder, once it is known that the new one can begin.
+        refit: After the test, train again from the start on all links, also the held-out ones, for as many epochs as
+            were best and from the same anchors. Predictions use the new weights. The metrics stay those of the first
+            ones, which `Run.evaluation_scorer` has.
+
+    Returns:
+        The run: a scorer on the whole graph, with its metrics.
+
+    Raises:
+        InputError: If the folder is taken, or training diverges.
     """
     folder = None if out is None else Path(out)
     if refit and not task.holds_out_links:

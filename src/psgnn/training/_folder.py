@@ -128,9 +128,9 @@ def check_out(
 
 
 def remove_run(folder: Path) -> bool:
-    """Remove the files of a run, and nothing else; whether there was one. An empty folder stays.
+    """Remove the files of a run and nothing else, and return whether there was one. An empty folder stays.
 
-    Where other files lie beside them and nothing says that it is a run, files with the names of a run's are not ours.
+    Files with the names of a run's are kept where other files lie beside them and nothing says that it is a run.
     """
     check_folder(folder)
     found = [path for path in folder.iterdir() if path.name != LOCK] if folder.exists() else []

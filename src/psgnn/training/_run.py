@@ -66,18 +66,26 @@ class Unmeasured(dict[str, float]):
 class Run(Questions):
     """A trained model on the graphs it was trained on, or on others (`on`), where it has no metrics and no history.
 
-    ``val`` and ``test`` hold ``auc`` (mean over graphs), ``auc_pooled`` and ``ap``; ``history`` one entry for each
-    validation (``epoch``, ``loss``, validation metrics, and the ``anchors`` of that moment where training can change
-    them and they are at most 1000: union ids, lists of them for P-GNN's sets); ``anchors`` the union ids of each
-    graph's anchors (sets of them for P-GNN); ``embedding_test`` the test metrics of the embeddings' own distance, where
-    pairs are scored by more than that; ``view`` the graphs as training saw them; ``hidden`` the held-out
-    links ``[2, H]``; ``numbers`` those of the graphs among all that were given, where some could not be split and are
-    not here, else nothing; ``origin`` the run on its own graphs, if it is on others (`on`);
-    ``evaluated`` the model that the metrics belong to, if ``model`` was trained again on all links; ``whole`` what all
-    known edges carry, such as strengths, where the graphs are not plain.
-
     It is a `psgnn.scoring.Scorer` on the whole graph: predictions see every known link, the held-out ones too. The
     metrics belong to `evaluation_scorer`, which does not see them.
+
+    Attributes:
+        model: The trained model.
+        view: The graphs as training saw them.
+        choice: The anchors.
+        val: Validation metrics: ``auc`` (mean over graphs), ``auc_pooled``, ``ap`` and more.
+        test: The same of the test pairs.
+        history: One entry per validation: ``epoch``, ``loss`` and metrics. Where training can change the anchors and
+            they are at most 1000, also the ``anchors`` of that moment.
+        record: What is kept about the training.
+        node_names: The names of the nodes of each graph.
+        embedding_test: Test metrics of the distance of embeddings, where pairs are scored by more than that.
+        hidden: The held-out links ``[2, H]``.
+        numbers: Numbers of these graphs among all that were given, where some could not be split; else empty.
+        origin: The run on its own graphs, if it is on others.
+        kept: What the coordinates of the run share with these graphs, if `on` kept them.
+        evaluated: The model that the metrics belong to, if `model` was trained again on all links.
+        whole: What all known edges carry, such as strengths, where the graphs are not plain.
     """
 
     model: PositionModel
@@ -346,7 +354,7 @@ def save_run(folder: Path, result: Run) -> None:
 
 
 def load(run_dir: str | Path) -> Run:
-    """The result of a finished run; its embeddings and scores are bit-identical to those after training."""
+    """Load a finished run. Its embeddings and scores are equal, bit for bit, to those after training."""
     folder = Path(run_dir)
     record = read_record(folder)
     config = runs.read_config(folder)
