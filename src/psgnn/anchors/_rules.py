@@ -179,7 +179,16 @@ def anchor_count(num_nodes: int, k: int | str) -> int:
 
 
 def select_anchors(graph: Graph, method: str, k: int | str, seed: int = 0) -> IntArray:
-    """The `k` anchors that a rule picks, int64 ``[k]``, best first. The seed only decides between equals.
+    """Pick anchors by a rule.
+
+    Args:
+        graph: A graph.
+        method: One of `psgnn.anchors.RULES`.
+        k: How many: a number, ``"log"`` for log2 N, or ``"log^2"`` for its square.
+        seed: Decides between equal nodes, and draws where the rule draws.
+
+    Returns:
+        Node ids, int64 ``[k]``, best first.
 
     >>> from psgnn.graph import Graph
     >>> star = Graph.from_edges([[0, 0, 0], [1, 2, 3]])

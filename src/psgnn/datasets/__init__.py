@@ -27,15 +27,18 @@ def dataset_names() -> list[str]:
 
 
 def is_dataset(name: str) -> bool:
-    """Whether there is a dataset of that name, in any case."""
+    """Whether there is a dataset of that name, in upper or lower case."""
     return name.lower() in map(str.lower, CATALOG)
 
 
 def load_dataset(name: str, root: Root = None, **options: Any) -> list[Graph]:
-    """The graphs of a dataset, with names, and with features ``x`` and classes ``y`` where it has them.
+    """Load the graphs of a dataset, with names, and with features ``x`` and classes ``y`` where it has them.
 
-    Files are looked for
-    in ``root``, ``$PSGNN_DATA`` and the user's cache, then downloaded. :func:`list_datasets` has the options.
+    Args:
+        name: One of `dataset_names`.
+        root: A folder with the files. They are also looked for in ``$PSGNN_DATA`` and in the user's cache. Missing
+            files are downloaded.
+        options: Options of the dataset, such as ``size=64``; `list_datasets` has them.
     """
     from psgnn.datasets._download import data_folders
 

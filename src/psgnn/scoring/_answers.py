@@ -96,7 +96,7 @@ def answer(
     seed: int = 0,
     show_progress: bool = False,
 ) -> pl.DataFrame:
-    """Predictions of a scorer, as `predict` gives them."""
+    """Predict as `predict` does, with a scorer of your own."""
     if sum(option is not None for option in (of, pairs)) > 1 or (
         of is None and pairs is None and top is None
     ):
@@ -217,7 +217,7 @@ def sides_first(batch: GraphBatch, pairs: IntArray) -> IntArray:
 
 
 def similar(scorer: Scorer, node: Node, top: int = LISTED) -> pl.DataFrame:
-    """The nodes whose embeddings are nearest to that of a node: name, distance, and whether they are linked."""
+    """List the nodes whose embeddings are nearest to that of a node: name, distance, and whether they are linked."""
     check_integer("top", top, 1)
     (v,) = find_nodes(scorer, [node]).tolist()
     _warn_of_isolated(scorer, v, "its embedding says little")
@@ -306,9 +306,10 @@ BLOCK = 512  # nodes whose partners are in memory at once
 def partners_of_all(
     scorer: Scorer, top: int, *, seed: int = 0, show_progress: bool = False
 ) -> Iterator[tuple[IntArray, Floats]]:
-    """The best partners of every node, some nodes at a time: pairs ``[2, P]`` and scores, best first per node.
+    """Find the best partners of every node, some nodes at a time.
 
-    Partners are on the other side, where there are sides. In directed graphs they are whom a node will point to.
+    Partners are on the other side, where there are sides. In directed graphs they are the nodes that a node will
+    point to.
 
     Candidates of a node are up to 16 nodes two steps away and 16 three steps away, 32 neighbours in the embedding and
     32 hubs. In a graph of at most 500 nodes all others are. So N nodes take O(N) scores and memory.
@@ -318,6 +319,9 @@ def partners_of_all(
         top: How many partners per node; fewer come back where there are fewer candidates.
         seed: Of the random trees that find neighbours in the embedding.
         show_progress: Show a bar with the time left.
+
+    Returns:
+        An iterator of pairs ``[2, P]`` and scores ``[P]``, best first per node.
     """
     search = Search(scorer, 1, np.random.default_rng(seed))
     search.look_around(show_progress, PARTNERS)

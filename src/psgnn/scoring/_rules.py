@@ -283,7 +283,9 @@ HEURISTICS: Registry[PairScore] = Registry("pair rule", "psgnn.pair_rules", _BUI
 
 
 def score_pairs(name: str, union: GraphBatch, pairs: npt.ArrayLike, seed: int = 0) -> Scores:
-    """Scores ``[P]`` of the pairs ``[2, P]`` (ids in the union) under a rule, on the visible graph alone."""
+    """Score pairs ``[2, P]`` (ids in the batch) by a rule, on the visible graph alone: ``[P]``, higher means more
+    likely.
+    """
     if name in KIND_RULES:
         kind = () if union.kinds is None else union.kinds.names
         if not KIND_RULES[name].fits(kind):
