@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import io
 import os
 import re
@@ -252,6 +253,17 @@ def test_public_names_are_those_of_the_contract() -> None:
     }  # fmt: skip
     assert contract <= set(psgnn.__all__)
     assert psgnn.__version__ == version("psgnn")
+
+
+def test_fixed_numbers_are_those_of_the_code() -> None:
+    rows = re.findall(
+        r"^\| `(psgnn\.[\w.]+)\.([A-Z_]+)` \| ([^|]+) \|",
+        (ROOT / "docs/architecture.md").read_text(),
+        re.MULTILINE,
+    )
+    assert len(rows) > 20
+    for module, name, value in rows:
+        assert getattr(import_module(module), name) == ast.literal_eval(value.strip()), f"{module}.{name}"
 
 
 def test_the_make_targets_of_the_readme_exist() -> None:
