@@ -10,6 +10,7 @@ import shutil
 import subprocess
 import sys
 import warnings
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -22,8 +23,7 @@ from hypothesis import strategies as st
 import psgnn.datasets
 from psgnn.datasets import _real as planetoid_module
 from psgnn.datasets import dataset_names, is_dataset, list_datasets, load_dataset
-from psgnn.datasets._catalog import CATALOG
-from psgnn.datasets._files import Copy, DataFile
+from psgnn.datasets._catalog import CATALOG, Copy, DataFile
 from psgnn.errors import DataError, InputError
 from psgnn.graph import Adjacency, Graph
 
@@ -193,7 +193,8 @@ def test_listing_says_what_is_here(
 def no_pubmed_features(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """PubMed's feature file at an address that does not answer."""
     nowhere = DataFile((Copy("nowhere", git_sha1="0", url=(tmp_path / "none").as_uri()),), "the page")
-    monkeypatch.setattr(planetoid_module, "PUBMED_FEATURES", nowhere)
+    row = replace(CATALOG["pubmed"], extras={"features": nowhere})
+    monkeypatch.setitem(CATALOG, "pubmed", row)
 
 
 @pytest.mark.usefixtures("no_pubmed_features")
@@ -284,7 +285,7 @@ def test_pubmed_with_features(shared_data: Path, tmp_path: Path, monkeypatch: py
     import scipy.sparse
 
     rows = scipy.sparse.random_array((18717, 500), density=0.01, rng=np.random.default_rng(0)).tocsr()
-    monkeypatch.setattr(planetoid_module, "_pubmed_features", lambda _: rows)
+    monkeypatch.setattr(planetoid_module, "_features", lambda *_: rows)
     [data] = load_dataset("pubmed", shared_data)
     assert np.array_equal(data.x[:18717], rows.toarray().astype(np.float32))
     tests = np.loadtxt(shared_data / "planetoid/raw/ind.pubmed.test.index", dtype=int)

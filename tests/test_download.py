@@ -19,8 +19,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from psgnn.datasets import _download as download
+from psgnn.datasets._catalog import CATALOG, Copy, DataFile
 from psgnn.datasets._download import MissingFileError, data_folders, edge_digest, numbers, progress_bar, read
-from psgnn.datasets._files import DDI, EMAIL, PLANETOID, PROTEIN, PUBMED_FEATURES, SCALE, SEAL, Copy, DataFile
 from psgnn.errors import DataError
 
 CONTENT = b"0 1\n1 2\n"
@@ -320,14 +320,17 @@ def test_text_that_is_no_table_of_pairs(text: bytes) -> None:
 
 
 def test_every_file_is_pinned_and_can_be_had() -> None:
-    groups = [EMAIL, PROTEIN, *PLANETOID.values(), SEAL, SCALE, {"allx": PUBMED_FEATURES}]
-    for file in (file for group in groups for file in group.values()):
+    names = ("cora", "citeseer", "pubmed", "email", "protein", "heart/citeseer")
+    rows = [row for row in CATALOG.values() if row.name in names or row.name.startswith(("seal/", "scale/"))]
+    assert len(rows) == len(names) + 15
+    features = CATALOG["pubmed"].extras["features"]
+    for file in (file for row in rows for file in (*row.files.values(), *row.extras.values())):
         assert any(copy.url for copy in file.copies)
         for copy in file.copies:
             sums = [copy.sha256, copy.edges_sha256, copy.git_sha1]
             assert sorted(map(len, filter(None, sums))) in ([64], [64, 64], [40])
-            assert copy.sha256 or copy.edges_sha256 or copy == PUBMED_FEATURES.copies[0]
-    assert all(not copy.url for file in DDI.values() for copy in file.copies)
+            assert copy.sha256 or copy.edges_sha256 or copy == features.copies[0]
+    assert all(not copy.url for file in CATALOG["ogbl-ddi"].files.values() for copy in file.copies)
 
 
 def test_progress_goes_to_a_terminal_only(

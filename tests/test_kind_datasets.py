@@ -11,7 +11,6 @@ import pytest
 
 from psgnn.datasets import load_dataset
 from psgnn.datasets._catalog import CATALOG
-from psgnn.datasets._files import KINDS
 from psgnn.datasets._real import great_circle
 
 EXPECTED = {
@@ -23,7 +22,7 @@ EXPECTED = {
 }
 
 
-@pytest.mark.parametrize("name", KINDS)
+@pytest.mark.parametrize("name", EXPECTED)
 def test_counts_and_kinds(name: str, shared_data: Path) -> None:
     [graph] = load_dataset(name, shared_data)
     row = CATALOG[name]

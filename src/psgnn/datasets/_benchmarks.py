@@ -17,7 +17,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from psgnn.datasets._benchmark_files import HEART
 from psgnn.datasets._catalog import Dataset, find_dataset
 from psgnn.datasets._download import MAX_BYTES, Root, locate, numbers, read
 from psgnn.datasets._real import planetoid
@@ -64,11 +63,11 @@ def heart(row: Dataset, root: Root, setting: str) -> list[Graph]:
     In the setting ``heart`` every positive has 500 negatives of its own, in the setting ``existing`` all share some.
     """
     [words] = planetoid(find_dataset("citeseer"), root)
-    parts = {part: numbers(read(HEART[part], root), 2).T for part in _TEXTS}
+    parts = {part: numbers(read(row.files[part], root), 2).T for part in _TEXTS}
     split = {"valid_edge": parts["valid_pos"], "test_edge": parts["test_pos"]}
     for name in ("valid", "test"):
         if setting == "heart":
-            stored = np.load(io.BytesIO(read(HEART[f"heart_{name}_samples"], root)), allow_pickle=False)
+            stored = np.load(io.BytesIO(read(row.files[f"heart_{name}_samples"], root)), allow_pickle=False)
             split[f"{name}_edge_neg"] = np.moveaxis(stored, 2, 0)  # [2, P, 500]
         else:
             split[f"{name}_edge_neg"] = parts[f"{name}_neg"]

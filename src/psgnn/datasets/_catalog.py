@@ -1,19 +1,49 @@
-"""What datasets there are: names, counts, licences, options and files.
+"""What datasets there are: names, counts, licences, options and files, as ``catalog.json`` has them.
 
-Nothing heavy is imported, so ``psgnn datasets`` lists them at once.
+Nothing heavy is imported, so ``psgnn datasets`` lists them at once. :mod:`psgnn.datasets._download` finds, fetches and
+checks the files. Where a page serves a graph in another form than a prepared data folder has it, as SNAP does with
+directed lists and others with archives, that form is known by its edges. The split of ogbl-ddi is published as pickled
+files without a checksum, so its arrays, saved again as .npz, have to be in a data folder already.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import json
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from numbers import Integral
+from pathlib import Path
 from typing import Any
 
-from psgnn.datasets import _benchmark_files as benchmarks
-from psgnn.datasets import _files as files
-from psgnn.datasets._files import DataFile
 from psgnn.errors import InputError, unknown_name
+
+
+@dataclass(frozen=True)
+class Copy:
+    """One encoding of a file: where it lies in a data folder, how it is checked, what address serves it.
+
+    ``sha256`` is of the bytes at ``path`` (of ``member`` where ``path`` is an archive). Where the canonical
+    address serves the same graph in another encoding, ``edges_sha256`` accepts any encoding by its edges
+    (see :func:`psgnn.datasets._download.edge_digest`). ``git_sha1`` is a git blob id.
+    Of an ``unchecked`` file no checksum is known: it is used where it lies in a data folder, and never downloaded.
+    """
+
+    path: str
+    sha256: str = ""
+    size: int = 0
+    url: str = ""
+    member: str = ""
+    edges_sha256: str = ""
+    git_sha1: str = ""
+    unchecked: bool = False
+
+
+@dataclass(frozen=True)
+class DataFile:
+    """A file that a loader reads, in any of its copies, and the page that describes its source."""
+
+    copies: tuple[Copy, ...]
+    page: str
 
 
 @dataclass(frozen=True)
@@ -22,7 +52,7 @@ class Option:
 
     default: int | bool | str
     minimum: int = 1
-    choices: tuple[str, ...] = ()
+    choices: Sequence[str] = ()
 
     def check(self, dataset: str, name: str, value: Any) -> int | bool | str:
         """The value, or an :class:`InputError` that says what it may be."""
@@ -61,9 +91,7 @@ class Dataset:
     files: Mapping[str, DataFile] = field(default_factory=dict)
     extras: Mapping[str, DataFile] = field(default_factory=dict)
     options: Mapping[str, Option] = field(default_factory=dict)
-    build: str = (
-        ""  # ``module:function``, which gets the row and the root if there are files, then the options
-    )
+    build: str = ""  # ``module:function``; it gets the row and the root if there are files, then the options
 
     @property
     def kind(self) -> str:
@@ -83,205 +111,24 @@ class Dataset:
         }
 
 
-def _planetoid(name: str, nodes: int, edges: int, features: int, classes: int) -> Dataset:
-    return Dataset(
-        name,
-        graphs=1,
-        nodes=nodes,
-        edges=edges,
-        features=features,
-        classes=classes,
-        licence="MIT (repository), data not stated",
-        source=files.PLANETOID_PAGE,
-        files=files.PLANETOID[name],
-        extras={"features": files.PUBMED_FEATURES} if name == "pubmed" else {},
-        build="psgnn.datasets._real:planetoid",
-    )
+def _read(text: str) -> Iterator[Dataset]:
+    """The rows of the catalogue; a row may use the files of an earlier one ``also``."""
+    known: dict[str, Dataset] = {}
+    for entry in json.loads(text):
+        page, also = entry.get("source", ""), entry.pop("also", None)
+        for part in ("files", "extras"):
+            named = entry.get(part, {}).items()
+            entry[part] = {
+                name: DataFile(tuple(Copy(**copy) for copy in copies), page) for name, copies in named
+            }
+        entry["files"] |= {} if also is None else known[also].files
+        options = entry.get("options", {}).items()
+        entry["options"] = {name: Option(**option) for name, option in options}
+        known[entry["name"]] = row = Dataset(**entry)
+        yield row
 
 
-def _single(name: str, nodes: int, edges: int, file: DataFile) -> Dataset:
-    """A graph of the collections ``seal`` and ``scale``."""
-    build = f"psgnn.datasets._real:{name.partition('/')[0]}"
-    return Dataset(name, 1, nodes, edges, source=file.page, files={"edges": file}, build=build)
-
-
-_BUILT_IN = "MIT (built by psgnn)"
-_ROWS = (
-    Dataset(
-        "communities",
-        build="psgnn.datasets._synthetic:communities",
-        graphs=1,
-        nodes=400,
-        edges=3800,
-        classes=20,
-        licence=_BUILT_IN,
-        options={"communities": Option(20), "size": Option(20, minimum=2)},
-    ),
-    Dataset(
-        "grid",
-        build="psgnn.datasets._synthetic:grid",
-        graphs=1,
-        nodes=400,
-        edges=760,
-        licence=_BUILT_IN,
-        options={"rows": Option(20), "cols": Option(20)},
-    ),
-    Dataset(
-        "erdos-renyi",
-        build="psgnn.datasets._synthetic:erdos_renyi",
-        graphs=1,
-        nodes=500,
-        edges=2000,
-        licence=_BUILT_IN,
-        options={"nodes": Option(500, minimum=2), "degree": Option(8), "seed": Option(0, minimum=0)},
-    ),
-    Dataset(
-        "bio-modules",
-        build="psgnn.datasets._synthetic:bio_modules",
-        graphs=40,
-        nodes=400,
-        edges=753,
-        features=2,
-        classes=2,
-        licence=_BUILT_IN,
-        source="https://doi.org/10.1371/journal.pcbi.1000719",
-        options={"networks": Option(40), "join": Option(1)},
-    ),
-    _planetoid("cora", 2708, 5278, 1433, 7),
-    _planetoid("citeseer", 3327, 4552, 3703, 6),
-    _planetoid("pubmed", 19717, 44324, 500, 3),
-    Dataset(
-        "email",
-        build="psgnn.datasets._real:email",
-        graphs=7,
-        nodes=920,
-        edges=7201,
-        classes=41,
-        source=files.EMAIL_PAGE,
-        files=files.EMAIL,
-    ),
-    Dataset(
-        "protein",
-        build="psgnn.datasets._real:protein",
-        graphs=1113,
-        nodes=43471,
-        edges=81044,
-        features=29,
-        classes=3,
-        source=files.PROTEIN_PAGE,
-        files=files.PROTEIN,
-        options={"attributes": Option(True)},
-    ),
-    *(
-        _single(f"seal/{name}", nodes, edges, files.SEAL[name])
-        for name, nodes, edges in (
-            ("USAir", 332, 2126),
-            ("Celegans", 297, 2148),
-            ("Power", 4941, 6594),
-            ("Router", 5022, 6258),
-            ("facebook", 4039, 88234),
-            ("arxiv", 18772, 198050),
-            ("PPI_subgraph", 3890, 37845),
-            ("Wikipedia", 4777, 92295),
-        )
-    ),
-    *(
-        _single(f"scale/{name}", nodes, edges, files.SCALE[name])
-        for name, nodes, edges in (
-            ("web-NotreDame", 325729, 1090108),
-            ("road-usroads", 129164, 165435),
-            ("road-euroroad", 1174, 1417),
-            ("soc-slashdot0902", 82168, 504230),
-            ("p2p-Gnutella31", 62586, 147892),
-            ("soc-brightkite", 56739, 212945),
-            ("email-Enron", 36692, 183831),
-        )
-    ),
-    *(
-        Dataset(
-            name,
-            graphs=1,
-            nodes=nodes,
-            edges=edges,
-            licence=licence,
-            source=files.KINDS[name]["edges"].page,
-            files=files.KINDS[name],
-            build=f"psgnn.datasets._real:{name.replace('-', '_')}",
-        )
-        for name, nodes, edges, licence in (
-            ("movielens-100k", 2625, 100000, "research use, no redistribution"),
-            ("bitcoin-otc", 5881, 35592, "not stated"),
-            ("college-messages", 1899, 20296, "not stated"),
-            ("openflights", 3257, 37041, "ODbL"),
-            ("oldenburg-roads", 6105, 7029, "not stated"),
-        )
-    ),
-    *(
-        Dataset(
-            f"seal-splits/{name}",
-            graphs=1,
-            nodes=nodes,
-            edges=edges,
-            source=benchmarks.WALKPOOL_PAGE,
-            files=benchmarks.SEAL_SPLITS[name],
-            options={"split": Option(1)},
-            build="psgnn.datasets._benchmarks:seal_splits",
-        )
-        for name, nodes, edges in (
-            ("USAir", 332, 1914),
-            ("Celegans", 297, 1934),
-            ("Power", 4941, 5935),
-            ("Router", 5022, 5633),
-            ("NS", 1589, 2468),
-            ("PB", 1222, 15043),
-            ("Yeast", 2375, 10524),
-            ("Ecoli", 1805, 13194),
-        )
-    ),
-    Dataset(
-        "heart/citeseer",
-        graphs=1,
-        nodes=3327,
-        edges=3870,
-        features=3703,
-        classes=6,
-        source=benchmarks.HEART_PAGE,
-        files={**benchmarks.HEART, **files.PLANETOID["citeseer"]},
-        options={"setting": Option("heart", choices=("heart", "existing"))},
-        build="psgnn.datasets._benchmarks:heart",
-    ),
-    Dataset(
-        "ogbl-ddi",
-        build="psgnn.datasets._real:ogbl_ddi",
-        graphs=1,
-        nodes=4267,
-        edges=1067911,
-        licence="CC-0 (as listed by OGB)",
-        source=files.DDI_PAGE,
-        files=files.DDI,
-        extras={"names": files.DDI_NAMES},
-    ),
-    *(
-        Dataset(
-            f"ogbl-{name}",
-            build=f"psgnn.datasets._benchmarks:{build}",
-            graphs=1,
-            nodes=nodes,
-            edges=edges,
-            features=features,
-            licence="see OGB",
-            source=benchmarks.OGB[name]["train"].page,
-            files=benchmarks.OGB[name],
-            extras={"features": benchmarks.OGB_NODE_FEATURES[name]},
-        )
-        for name, build, nodes, edges, features in (
-            ("collab", "ogb_links", 235868, 1179052, 128),
-            ("ppa", "ogb_links", 576289, 21231931, 58),
-            ("citation2", "ogb_citations", 2927963, 30387995, 128),
-        )
-    ),
-)
-CATALOG: dict[str, Dataset] = {row.name: row for row in _ROWS}
+CATALOG = {row.name: row for row in _read(Path(__file__).with_name("catalog.json").read_text("utf-8"))}
 
 
 def find_dataset(name: str) -> Dataset:

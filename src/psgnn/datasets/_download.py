@@ -31,7 +31,7 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from psgnn.datasets._files import Copy, DataFile
+from psgnn.datasets._catalog import Copy, DataFile
 from psgnn.errors import DataError, InputError
 
 

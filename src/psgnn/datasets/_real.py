@@ -22,7 +22,6 @@ from scipy.sparse.csgraph import connected_components
 
 from psgnn.datasets._catalog import Dataset
 from psgnn.datasets._download import MissingFileError, Root, edges, locate, numbers, read
-from psgnn.datasets._files import DDI, DDI_NAMES, EMAIL, PROTEIN, PUBMED_FEATURES
 from psgnn.errors import DataError
 from psgnn.graph._graph import Adjacency, Graph, IntArray
 from psgnn.graph._kinds import merged_graph
@@ -36,8 +35,8 @@ def email(row: Dataset, root: Root = None) -> list[Graph]:
 
     A graph is a connected component of more than 10 people; ``y`` is the department.
     """
-    rows, cols = numbers(read(EMAIL["email"], root), 2).T
-    people, department = numbers(read(EMAIL["email_labels"], root), 2).T
+    rows, cols = numbers(read(row.files["email"], root), 2).T
+    people, department = numbers(read(row.files["email_labels"], root), 2).T
     labels = np.zeros(people.max() + 1, dtype=np.int64)
     labels[people] = department
     group = labels // DEPARTMENTS_A_GRAPH
@@ -67,8 +66,8 @@ def protein(row: Dataset, root: Root, attributes: bool) -> list[Graph]:
 
     Node names are the ids of the files, counted from 1 over all graphs.
     """
-    wanted = {name: file for name, file in PROTEIN.items() if attributes or name != "attributes"}
-    text = {name: read(file, root, beside=PROTEIN.values()) for name, file in wanted.items()}
+    wanted = {name: file for name, file in row.files.items() if attributes or name != "attributes"}
+    text = {name: read(file, root, beside=row.files.values()) for name, file in wanted.items()}
     labels = numbers(text["labels"], 1)[:, 0]
     ptr = np.concatenate([[0], np.cumsum(np.bincount(numbers(text["graph_of"], 1)[:, 0] - 1))])
     rows, cols = numbers(text["edges"], 2).T - 1
@@ -112,12 +111,16 @@ def ogbl_ddi(row: Dataset, root: Root = None) -> list[Graph]:
 
     ``valid_edge``, ``valid_edge_neg``, ``test_edge`` and ``test_edge_neg`` hold each pair once.
     """
-    with np.load(io.BytesIO(read(DDI["split"], root)), allow_pickle=False) as stored:
+    with np.load(io.BytesIO(read(row.files["split"], root)), allow_pickle=False) as stored:
         split = {name: pairs.T.astype(np.int64) for name, pairs in stored.items()}
-    rows, cols = numbers(read(DDI["edges"], root), 2).T
+    rows, cols = numbers(read(row.files["edges"], root), 2).T
     names = _numbered(row.nodes)
-    if locate(DDI_NAMES, root):
-        names = [line.partition(",")[2] for line in read(DDI_NAMES, root).decode().split("\n")[1:] if line]
+    if locate(row.extras["names"], root):
+        names = [
+            line.partition(",")[2]
+            for line in read(row.extras["names"], root).decode().split("\n")[1:]
+            if line
+        ]
     return [Graph(Adjacency.from_edges(rows, cols, row.nodes), node_names=names, split=split)]
 
 
@@ -168,7 +171,7 @@ def planetoid(row: Dataset, root: Root = None) -> list[Graph]:
     rows = np.repeat(np.fromiter(graph.keys(), dtype=np.int64), lengths)
     cols = np.fromiter(itertools.chain.from_iterable(graph.values()), dtype=np.int64)
     x = None
-    train_features = content["allx"] if "allx" in content else _pubmed_features(root)
+    train_features = content["allx"] if "allx" in content else _features(row, root)
     if train_features is not None:
         x = np.zeros((num_nodes, train_features.shape[1]), dtype=np.float32)
         x[:num_train] = train_features.toarray()
@@ -177,9 +180,9 @@ def planetoid(row: Dataset, root: Root = None) -> list[Graph]:
     return [Graph(Adjacency.from_edges(rows, cols, num_nodes), names, x, labels)]
 
 
-def _pubmed_features(root: Root) -> Any:
+def _features(row: Dataset, root: Root) -> Any:
     try:
-        return unpickle(read(PUBMED_FEATURES, root, timeout=3.0))
+        return unpickle(read(row.extras["features"], root, timeout=3.0))
     except MissingFileError as error:
         _log.warning("PubMed is loaded without features: %s", error)
         return None
