@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, overload
+from typing import Any, overload
 
 import numpy as np
 import polars as pl
@@ -28,9 +28,6 @@ from psgnn.graph._options import ReadOptions
 from psgnn.graph._table import Table, shortened
 from psgnn.graph._tables import query_table, read_node_table, read_table
 from psgnn.paths import PathLike, check_file, is_url, without_secrets
-
-if TYPE_CHECKING:
-    pass
 
 __all__ = [
     "Reading",

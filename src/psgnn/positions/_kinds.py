@@ -46,12 +46,14 @@ _WAYS = (
     "three steps by degrees", "neighbours of the first, cosine", "three steps, cosine",
 )  # fmt: skip
 _AGES = ("last", "first", "last, by the clock")
-_HOPS = (
+HOP_NAMES = (
     "largest hop difference", "log of it", "smallest hop sum", "log of it ", "inverse of it", "mean hop difference",
     "rms hop difference", "anchors at equal hops", "anchors that one reaches",
 )  # fmt: skip
-_PROFILE = ("mean difference", "rms difference", "largest difference", "correlation", "largest sum", "sum of means",
-            "difference of means")  # fmt: skip
+CHANNEL_NAMES = (
+    "mean difference", "rms difference", "largest difference", "correlation", "largest sum", "sum of means",
+    "difference of means",
+)  # fmt: skip
 
 
 class Column(NamedTuple):
@@ -91,16 +93,16 @@ def kind_columns(kinds: tuple[str, ...], *, roles: bool) -> list[Column]:
         ]
         found += [Column(group, f"{lens}: the other way")] * ("directed" in kinds)
         if lens != "recent links":
-            found += [Column(group, f"PageRank by {lens}: {what}") for what in _PROFILE]
+            found += [Column(group, f"PageRank by {lens}: {what}") for what in CHANNEL_NAMES]
     if "times" in kinds:
         found += [
             Column("times", f"activity, memory {memory:g}: {end}") for memory in MEMORIES for end in ends
         ]
         found += [Column("times", f"{age}: {end}") for age in _AGES for end in ends]
     if "directed" in kinds:
-        found += [Column("direction", f"along the links: {what}") for what in _HOPS]
+        found += [Column("direction", f"along the links: {what}") for what in HOP_NAMES]
     if "lengths" in kinds:
-        found += [Column("length", f"length: {what}") for what in _PROFILE]
+        found += [Column("length", f"length: {what}") for what in CHANNEL_NAMES]
     if ordered:
         return found + [Column(ways, f"{role}: second less first") for role in ROLES * roles]
     return [Column(c.group, f"{c.name}, {what}") for what in ("mean", "difference") for c in found]

@@ -12,7 +12,7 @@ from psgnn.graph._graph import IntArray
 from psgnn.kernels._compile import parallel_rows
 from psgnn.kernels._pairs import NOTHING, local_walks_within, pair_hops_within
 from psgnn.kernels._profiles import CHANNEL_STATISTICS, HOP_STATISTICS, channel_profiles, hop_profiles
-from psgnn.positions._kinds import kind_columns, kind_statistics
+from psgnn.positions._kinds import CHANNEL_NAMES, HOP_NAMES, kind_columns, kind_statistics
 from psgnn.positions._measure import Parts, Positions
 from psgnn.positions._roles import ROLES
 from psgnn.positions._view import FEATURE_STATISTICS
@@ -25,12 +25,6 @@ FARTHEST = 16  # most hops between the nodes of a pair; more count as these
 UNKNOWN_HOPS = 4.0 * FARTHEST  # the upper bound of a pair that shares no anchor
 PIECE = 4096  # pairs that one thread describes at once, at most
 
-_HOPS = (
-    "largest hop difference", "log of it", "smallest hop sum", "log of it ", "inverse of it", "mean hop difference",
-    "rms hop difference", "anchors at equal hops", "anchors that one reaches",
-)  # fmt: skip
-_CHANNEL = ("mean difference", "rms difference", "largest difference", "correlation", "largest sum", "sum of means",
-            "difference of means")  # fmt: skip
 _KERNELS = (
     *(f"heat {time:g}" for time in HEAT_TIMES), "resolvent", *(f"squares, {r} vectors" for r in TRUNCATIONS)
 )  # fmt: skip
@@ -53,8 +47,8 @@ def statistic_names(parts: Parts) -> list[str]:
 
 def _plain_names(parts: Parts) -> list[str]:
     """Those that any graph has."""
-    names = list(_HOPS) * parts.hops
-    names += [f"{channel}: {what}" for channel in parts.channels[2 * parts.hops :] for what in _CHANNEL]
+    names = list(HOP_NAMES) * parts.hops
+    names += [f"{channel}: {what}" for channel in parts.channels[2 * parts.hops :] for what in CHANNEL_NAMES]
     if parts.spectral:
         names += [f"{kernel}, cosine" for kernel in _KERNELS]
         names += [f"{kernel}, value" for kernel in _KERNELS[:_LOGGED_KERNELS]]
@@ -67,8 +61,8 @@ def statistic_groups(parts: Parts) -> list[str]:
     """The kind of evidence that each column of `pair_statistics` is: hops, walks, spectral, roles, local, a kind, or
     features."""
     sizes = {
-        "hops": len(_HOPS) * parts.hops,
-        "walks": len(_CHANNEL) * (len(parts.channels) - 2 * parts.hops),
+        "hops": len(HOP_NAMES) * parts.hops,
+        "walks": len(CHANNEL_NAMES) * (len(parts.channels) - 2 * parts.hops),
         "spectral": (len(_KERNELS) + _LOGGED_KERNELS) * parts.spectral,
         "roles": 3 * len(ROLES) * parts.roles,
         "local": len(_LOCAL) * parts.local,
