@@ -42,7 +42,7 @@ from psgnn.report._answers import (
 )
 from psgnn.report._drawing import Limits, Step, find_communities, fitting_steps, place_nodes, thin
 from psgnn.report._measured import map_of, reliability, trained_negatives
-from psgnn.report._page import MOST_BYTES, packed, shown_name, shown_names, to_json
+from psgnn.report._page import MOST_BYTES, shown_name, shown_names, to_json
 from psgnn.report._summary import MOST_RUNS, read_comparison
 from psgnn.scoring import HEURISTICS
 from psgnn.training import _runs as runs
@@ -428,7 +428,7 @@ SHAPES = hnp.array_shapes(max_dims=2)
     | hnp.arrays(np.float32, SHAPES, elements=st.floats(-1, 1, width=32))
 )
 def test_packed_arrays_come_back(array: Any) -> None:
-    found = packed({"a": [array]})["a"][0]
+    found = json.loads(to_json({"a": [array]}))["a"][0]
     raw = np.frombuffer(base64.b64decode(found["bytes"]), f"<{found['packed']}")
     np.testing.assert_array_equal(raw.astype(array.dtype).reshape(found["shape"]) + found["low"], array)
 

@@ -52,8 +52,8 @@ def report_command(
         check_output(out, force=force, suffixes=PAGE_SUFFIXES)
     for run in runs:
         check_run(run)
-    from psgnn.report._page import write_page
-    from psgnn.report._summary import plain, summarise
+    from psgnn.report._page import plain, write_page
+    from psgnn.report._summary import summarise
 
     shown = not quiet and not as_json
     with Heartbeat("report", show=shown) as beat:

@@ -60,6 +60,9 @@ class DistanceDecoder(Decoder):
 class PairDecoder(Decoder, ABC):
     """Scores pairs by what is measured about them; several members are trained side by side, and their mean counts."""
 
+    linear: nn.Linear
+    mlps: nn.ModuleList
+
     def forward(self, positions: Positions, pairs: torch.Tensor) -> torch.Tensor:
         """Scores ``[P]`` of the pairs ``[2, P]``."""
         return self.member_scores(positions, pairs).mean(dim=1)
@@ -71,6 +74,11 @@ class PairDecoder(Decoder, ABC):
     @abstractmethod
     def calibrate(self, positions: Positions, pairs: torch.Tensor) -> None:
         """Standardise what is measured by that of some training pairs."""
+
+    def _scores(self, measured: torch.Tensor, seen: torch.Tensor) -> torch.Tensor:
+        """Each member's scores ``[P, M]``: a linear map of what is measured, and an MLP over all that is seen."""
+        scores: torch.Tensor = self.linear(measured) + torch.cat([mlp(seen) for mlp in self.mlps], dim=1)
+        return scores
 
 
 class SetDecoder(PairDecoder):
@@ -155,8 +163,7 @@ class SetDecoder(PairDecoder):
         if self.states is not None:
             parts.append(self.states(positions.view, pairs))
         seen = torch.cat(parts, dim=1)
-        scores: torch.Tensor = self.linear(g) + torch.cat([mlp(seen) for mlp in self.mlps], dim=1)
-        return scores
+        return self._scores(g, seen)
 
     def evidence(self, positions: Positions, pairs: IntArray) -> Evidence:
         """What the scores of pairs ``[2, P]`` rest on: statistics, channels and traits."""
@@ -223,8 +230,7 @@ class SetDecoder(PairDecoder):
         if self.states is not None and products is not None:
             parts.append(self.states.mlp(products)[places[3]])
         seen = torch.cat(parts, dim=1)
-        scores: torch.Tensor = self.linear(g) + torch.cat([mlp(seen) for mlp in self.mlps], dim=1)
-        return scores.mean(dim=1)
+        return self._scores(g, seen).mean(dim=1)
 
     def _pooled(self, positions: Positions, pairs: torch.Tensor) -> list[torch.Tensor]:
         """Mean and maximum of phi over the anchors, ``[P, R]`` each."""
@@ -331,8 +337,7 @@ class ContextDecoder(PairDecoder):
         ratios, shape = context[:, : -len(SHAPE)], context[:, -len(SHAPE) :]
         g = _standardised(statistics, self.mean, self.deviation)
         z = torch.cat([g, ratios, _standardised(shape, self.shape_mean, self.shape_deviation)], dim=1)
-        scores: torch.Tensor = self.linear(z) + torch.cat([mlp(z) for mlp in self.mlps], dim=1)
-        return scores
+        return self._scores(z, z)
 
 
 def _standardise_by(values: torch.Tensor, mean: torch.Tensor, deviation: torch.Tensor) -> None:

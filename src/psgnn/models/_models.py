@@ -236,14 +236,7 @@ def _encoder(config: ModelConfig) -> Encoder:
     sizes = config.in_channels, config.hidden, config.layers
     common: dict[str, Any] = {"dropout": config.dropout, "batch_norm": config.batch_norm}
     if config.encoder == "states":
-        return StateEncoder(
-            config.nodes,
-            config.states,
-            layers=config.state_layers,
-            dropout=config.state_dropout,
-            share=config.state_edges,
-            start=config.state_start,
-        )
+        return StateEncoder(config.nodes, config.states, **_state_options(config))
     if config.encoder == "channels":
         return ChannelEncoder(
             _parts(config), config.hidden, dropout=config.dropout, in_channels=_feature_channels(config)
@@ -290,18 +283,19 @@ def _decoder(config: ModelConfig) -> Decoder:
     return DotDecoder(offset=config.encoder == "channels") if config.decoder == "dot" else DistanceDecoder()
 
 
+def _state_options(config: ModelConfig) -> dict[str, Any]:
+    return {
+        "layers": config.state_layers,
+        "dropout": config.state_dropout,
+        "share": config.state_edges,
+        "start": config.state_start,
+    }
+
+
 def _states(config: ModelConfig) -> NodeStates | None:
     if not config.states:
         return None
-    return NodeStates(
-        config.nodes,
-        config.states,
-        layers=config.state_layers,
-        depth=config.state_depth,
-        dropout=config.state_dropout,
-        share=config.state_edges,
-        start=config.state_start,
-    )
+    return NodeStates(config.nodes, config.states, depth=config.state_depth, **_state_options(config))
 
 
 def _parts(config: ModelConfig) -> Parts:

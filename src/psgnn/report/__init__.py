@@ -5,15 +5,15 @@ from typing import TYPE_CHECKING
 from psgnn.doors import door
 
 if TYPE_CHECKING:
-    from psgnn.report._page import make_page, write_page
-    from psgnn.report._summary import plain, summarise
+    from psgnn.report._page import make_page, plain, write_page
+    from psgnn.report._summary import summarise
 
 __all__ = ["make_page", "plain", "summarise", "write_page"]
 
 __getattr__, __dir__ = door(
     __name__,
     {
-        "_page": ["make_page", "write_page"],
-        "_summary": ["plain", "summarise"],
+        "_page": ["make_page", "plain", "write_page"],
+        "_summary": ["summarise"],
     },
 )

@@ -11,7 +11,7 @@ import base64
 import hashlib
 import json
 import unicodedata
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -60,24 +60,25 @@ def make_page(summary: Mapping[str, Any]) -> str:
 
 def to_json(value: Any) -> str:
     """JSON that cannot end a script element or be anything but JSON: no <, > or &, no exotic ends of lines."""
-    text = json.dumps(packed(value), ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    text = json.dumps(plain(value, _pack), ensure_ascii=False, allow_nan=False, separators=(",", ":"))
     for character in "<>&\u2028\u2029":
         text = text.replace(character, f"\\u{ord(character):04x}")
     return text
 
 
-def packed(value: Any) -> Any:
-    """The same with every array as its bytes in base64, in the smallest type that holds it less its minimum."""
+def plain(value: Any, of_array: Callable[[Any], Any] = np.ndarray.tolist) -> Any:
+    """A summary with lists instead of arrays, for JSON, or with what else is made of an array."""
     if isinstance(value, np.ndarray):
-        return _pack(value)
+        return of_array(value)
     if isinstance(value, Mapping):
-        return {key: packed(each) for key, each in value.items()}
+        return {key: plain(each, of_array) for key, each in value.items()}
     if isinstance(value, (list, tuple)):
-        return [packed(each) for each in value]
+        return [plain(each, of_array) for each in value]
     return value
 
 
 def _pack(array: Any) -> dict[str, Any]:
+    """An array as its bytes in base64, in the smallest type that holds it less its minimum."""
     low = 0
     if array.dtype.kind == "f":
         kind, raw = "f4", array.astype("<f4")

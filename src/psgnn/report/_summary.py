@@ -1,6 +1,6 @@
 """Runs summed up as one dict: what ``psgnn report --json`` prints and what the page is made from.
 
-Its leaves are numbers, texts, None and NumPy arrays; `plain` turns the arrays into lists.
+Its leaves are numbers, texts, None and NumPy arrays; `psgnn.report.plain` turns the arrays into lists.
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import math
 import shlex
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -78,17 +78,6 @@ def summarise(
         ],
         "comparison": compared,
     }
-
-
-def plain(value: Any) -> Any:
-    """The same with lists instead of arrays, for JSON."""
-    if isinstance(value, np.ndarray):
-        return value.tolist()
-    if isinstance(value, Mapping):
-        return {key: plain(each) for key, each in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [plain(each) for each in value]
-    return value
 
 
 def _run_names(folders: list[Path]) -> list[str]:
