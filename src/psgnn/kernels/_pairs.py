@@ -284,9 +284,15 @@ def pushed_pagerank(
 
 
 @njit(cache=True, nogil=True)
+def _skip(degree: int, most: int) -> int:
+    """Every n-th of many neighbours stands for the others: some ``most / 8`` of no fewer than `most`."""
+    return 1 if degree < most else 1 + 8 * degree // most
+
+
+@njit(cache=True, nogil=True)
 def _two_steps(starts: Ids, ends: Ids, indices: Neighbours, v: int, most: int, enough: int) -> int:
     """How many ways of two steps lead from a node, or some number above `enough`; from a sample of many neighbours."""
-    ways, skip = 0, 1 + (ends[v] - starts[v]) // most
+    ways, skip = 0, _skip(ends[v] - starts[v], most)
     for j in range(starts[v], ends[v], skip):
         ways += skip * (ends[indices[j]] - starts[indices[j]])
         if ways > enough:
@@ -307,9 +313,10 @@ def _ends(starts: Ids, ends: Ids, indices: Neighbours, u: int, v: int, most: int
 
 
 @njit(cache=True, nogil=True)
-def _stride(ways: int, most: int) -> int:
-    """Every n-th neighbour of the cheaper end stands for the others."""
-    return 1 + ways // most
+def _stride(degree: int, ways: int, most: int) -> int:
+    """Every n-th neighbour of the cheaper end stands for the others; of a few hubs, each is looked at, but less."""
+    stride = 1 + ways // most
+    return stride if stride <= degree else 1 + 8 * degree // most
 
 
 @njit(cache=True, nogil=True)
@@ -319,7 +326,7 @@ def rows_of_walks(
     """Mark in ``wanted [N]`` the missing rows that `local_walks_within` reads; those of `us` and `vs` are there."""
     for i in range(us.size):
         u, _, ways = _ends(starts, ends, indices, us[i], vs[i], most)
-        for j in range(starts[u], ends[u], _stride(ways, most)):
+        for j in range(starts[u], ends[u], _stride(ends[u] - starts[u], ways, most)):
             wanted[indices[j]] |= ends[indices[j]] > indices.size
 
 
@@ -374,7 +381,7 @@ def _local_walks(
         few, many = (u, v) if degree_u <= degree_v else (v, u)
         if _has(starts, ends, indices, few, many):
             out[i, 0] = 1.0
-        skip = 1 + min(degree_u, degree_v) // most
+        skip = _skip(min(degree_u, degree_v), most)
         for j in range(starts[few], ends[few], skip):
             w = indices[j]
             if (near[w] == mark) if many == marked else _has(starts, ends, indices, many, w):
@@ -383,12 +390,12 @@ def _local_walks(
                 out[i, 2] += skip / np.log(max(degree, 2))  # a leaf is common to its neighbour and itself
                 out[i, 3] += skip / degree
 
-        stride = _stride(ways, most)
+        stride = _stride(ends[u] - starts[u], ways, most)
         looks = 0  # the neighbours that are drawn may be the hubs among them
         for j in range(starts[u], ends[u], stride):
             degree = ends[indices[j]] - starts[indices[j]]
             looks += min(degree, degree_v * _steps(degree))
-        part = 1 if looks <= 2 * most else 1 + looks // most
+        part = 1 if looks <= 2 * most else 1 + 8 * looks // most
         for place, j in enumerate(range(starts[u], ends[u], stride)):
             w = indices[j]
             if w == v:

@@ -36,45 +36,46 @@ def weighted_ways(
 
     The first step follows the first arcs, the second the next; a row of the last arcs lists the nodes ``b`` that lead
     to it. Columns: walks of two steps ``u -> a -> v``, and these over ``inner[a]``; walks of three steps over
-    ``sqrt(outer[b])``, over ``sqrt(inner[a])``, over both roots, over both numbers. From a node of more than `most`
-    walks of two steps every n-th of them stands for the others. A node of more than `most` last arcs is looked for from
-    some ``most / 8`` of the nodes that are reached in two steps.
+    ``sqrt(outer[b])``, over ``sqrt(inner[a])``, over both roots, over both numbers. Of more than `most` walks of two
+    steps from a node, some ``most / 8`` stand for all. A node of more than `most` last arcs is looked for from some
+    ``most / 64`` of the nodes that are reached in two steps.
     """
     num_nodes = indptr.size - 1
-    plain, rooted, shared = np.zeros(num_nodes), np.zeros(num_nodes), np.zeros(num_nodes)
+    # What leads to a node: plainly, over the root of `inner`, and over `inner`; and whether anything does.
+    reach = np.zeros((num_nodes, 4))
     touched, reached = np.empty(num_nodes, np.int32), 0
-    seen = np.zeros(num_nodes, np.bool_)
     for i in range(us.size):
         u, v = us[i], vs[i]
         if i == 0 or u != us[i - 1]:
             for j in range(reached):
                 b = touched[j]
-                plain[b] = rooted[b] = shared[b] = 0.0
-                seen[b] = False
+                reach[b] = 0.0
             reached, ways = 0, 0
             for j in range(indptr[u], indptr[u + 1]):
-                ways += next_indptr[indices[j] + 1] - next_indptr[indices[j]]
-            stride, ahead = 1 + ways // most, 0
+                a = indices[j]
+                ways += next_indptr[a + 1] - next_indptr[a]
+            stride, ahead = 1 if ways <= most else 1 + 8 * ways // most, 0
             for j in range(indptr[u], indptr[u + 1]):
                 a = indices[j]
                 step = weights[j] * stride
-                start = next_indptr[a] + ahead
-                ahead = (ahead - (next_indptr[a + 1] - next_indptr[a])) % stride
-                for k in range(start, next_indptr[a + 1], stride):
+                k = next_indptr[a] + ahead  # steps of a stride go on from row to row
+                while k < next_indptr[a + 1]:
                     b = next_indices[k]
-                    if not seen[b]:
-                        seen[b] = True
+                    if not reach[b, 3]:
+                        reach[b, 3] = 1.0
                         touched[reached] = b
                         reached += 1
                     weight = step * next_weights[k]
-                    plain[b] += weight
-                    rooted[b] += weight / np.sqrt(inner[a])
-                    shared[b] += weight / inner[a]
-        out[i, 0], out[i, 1] = plain[v], shared[v]
+                    reach[b, 0] += weight
+                    reach[b, 1] += weight / np.sqrt(inner[a])
+                    reach[b, 2] += weight / inner[a]
+                    k += stride
+                ahead = k - next_indptr[a + 1]
+        out[i, 0], out[i, 1] = reach[v, 0], reach[v, 2]
         one, other, both, all_over = 0.0, 0.0, 0.0, 0.0
         start, stop = last_indptr[v], last_indptr[v + 1]
         short = stop - start <= most
-        stride = 1 if short else 1 + 8 * reached // most
+        stride = 1 if short else 1 + 64 * reached // most
         for k in range(0, stop - start if short else reached, stride):
             if short:
                 j = start + k
@@ -84,10 +85,10 @@ def weighted_ways(
                 j = start + np.searchsorted(last_indices[start:stop], b)
                 if j == stop or last_indices[j] != b:
                     continue
-            if seen[b] and b != u:
+            if reach[b, 3] and b != u:
                 weight, root = last_weights[j] * stride, np.sqrt(outer[b])
-                one += plain[b] * weight / root
-                other += rooted[b] * weight
-                both += rooted[b] * weight / root
-                all_over += shared[b] * weight / outer[b]
+                one += reach[b, 0] * weight / root
+                other += reach[b, 1] * weight
+                both += reach[b, 1] * weight / root
+                all_over += reach[b, 2] * weight / outer[b]
         out[i, 2], out[i, 3], out[i, 4], out[i, 5] = one, other, both, all_over

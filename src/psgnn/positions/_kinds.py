@@ -29,7 +29,8 @@ if TYPE_CHECKING:
 Doubles = npt.NDArray[np.float64]
 
 MEMORIES = (0.01, 0.05, 0.2)  # shares of the links that came since, after which a link counts 1 / e
-MOST_WAYS = 200_000  # walks of two steps from a node that are followed one by one
+MOST_WAYS = 200_000  # walks of two steps from a node that rules follow one by one
+FURTHER = 10  # times the looks of a pair that models follow, where the graph is not large
 LEAST_SUM = 1e-9  # of the weights of a node's links
 FLOOR = 1e-3  # of walks, before the log
 LEAST_SHARE = 1e-6  # of PageRank; less counts as none
@@ -301,6 +302,7 @@ def kind_statistics(positions: Positions, us: IntArray, vs: IntArray, out: Float
 def _block(positions: Positions, us: IntArray, vs: IntArray) -> Doubles:
     found, columns = positions.kind_measures, []
     directed, n = found.known.directed, positions.view.union.num_nodes
+    most = positions.parts.pair_looks * (1 if positions.view.union.large else FURTHER)
     counts = positions.counts[positions.view.union.graph_of[us]]
     profiles: dict[str, Floats] = {}
     walked = [lens.name for lens in found.lenses if lens.name != "recent links"]
@@ -316,7 +318,7 @@ def _block(positions: Positions, us: IntArray, vs: IntArray) -> Doubles:
     for lens in found.lenses:
         columns += [np.log(part + FLOOR) for part in at_ends(lens.out_sum, lens.in_sum)]
         for route in routes_of(found.kinds, lens.name):
-            columns += list(_ways(found, lens, route, us, vs).T)
+            columns += list(_ways(found, lens, route, us, vs, most).T)
         if directed:
             columns.append(other_way(found.known, lens, us, vs))
         if lens.name in profiles:
@@ -355,9 +357,9 @@ def ways_between(
     return out
 
 
-def _ways(found: KindMeasures, lens: Lens, route: str, us: IntArray, vs: IntArray) -> Doubles:
+def _ways(found: KindMeasures, lens: Lens, route: str, us: IntArray, vs: IntArray, most: int) -> Doubles:
     """The `_WAYS` of pairs, ``[P, 8]``."""
-    walks = ways_between(found.known, lens, route, us, vs)
+    walks = ways_between(found.known, lens, route, us, vs, most)
     leaving = np.sqrt(np.maximum(lens.out_sum[us], LEAST_SUM))
     arriving = np.sqrt(np.maximum(lens.in_sum[vs], LEAST_SUM))
     cosines = np.stack([walks[:, 3] / arriving, walks[:, 4] / (leaving * arriving)], axis=1)
