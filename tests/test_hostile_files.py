@@ -251,6 +251,13 @@ for at in range(2245, len(whole) - 8, 100):
     assert len(whole) > 1000
 
 
+@pytest.mark.parametrize("comment", ["#" + "x" * 200_000, "# " + "x," * 100_000, "#" * 200_000])
+def test_very_long_comments(tmp_path: Path, comment: str) -> None:
+    path = tmp_path / "g.csv"
+    assert read_graph(write(path, f"{comment}\na,b\nb,c\n")).num_nodes == 3
+    assert read_graph(write(path, f"a,b\nb,c\n{comment}\nc,d\n")).num_nodes == 4
+
+
 def test_very_long_quoted_fields(tmp_path: Path) -> None:
     long = "x" * 200_000
     path = tmp_path / "g.csv"

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import tempfile
 from functools import partial
+from pathlib import Path
 
 import networkx as nx
 import numpy as np
@@ -10,13 +13,14 @@ import pytest
 
 import psgnn
 from psgnn.graph import Graph
+from psgnn.locks import locked
 from psgnn.positions._context import context_of
 from psgnn.positions._statistics import pair_statistics
 from psgnn.scoring import calibrate, top_links
 from psgnn.scoring._pretrained import PretrainedScorer
 from psgnn.spark._anchors import RULES, pick_anchors
 from psgnn.spark._every_node import partners_of_all
-from psgnn.spark._mail import ANSWER, Letter, letters_of, pack, rows_of, unpack
+from psgnn.spark._mail import ANSWER, Letter, letters_of, pack, rows_of, unpack, work_folder
 from psgnn.spark._predict import SparkScorer, answer
 from psgnn.spark._tasks import Judge, describe
 from spark_stand_ins import Desk, blocks_of
@@ -174,6 +178,32 @@ def test_given_pairs_are_answered_in_their_order(monkeypatch: pytest.MonkeyPatch
     expected = here.score([("5", "3"), ("0", "1"), ("9", "20")])
     assert np.allclose([row[2] for row in rows], expected, atol=1e-3)
     assert all(row[3] is None for row in rows)  # too few links to rehearse with
+
+
+def test_what_a_killed_job_left_is_removed_by_the_next(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    left, link, other = (tmp_path / f"psgnn-spark-{name}" for name in ("left", "link", "other"))
+    kept = tmp_path / "kept"
+    for folder in (left, other, kept):
+        (folder / "0000-links").mkdir(parents=True)
+    link.symlink_to(kept)
+    for folder in (left, other):
+        os.utime(folder, (0, 0))
+    with locked(other):  # by a process that is at work
+        os.utime(other, (0, 0))
+        with work_folder(None) as folder:
+            assert Path(folder).parent == tmp_path
+            assert not left.exists()
+            with work_folder("hdfs://there/work") as named:
+                assert named == "hdfs://there/work"
+            with work_folder(None) as beside:
+                assert Path(beside).is_dir()
+        assert (other / "0000-links").is_dir()
+    assert not Path(folder).exists()
+    assert (kept / "0000-links").is_dir()
+    assert link.is_symlink()
 
 
 def test_a_step_names_what_it_does() -> None:

@@ -1,7 +1,10 @@
 """Runs commands in forks of a process that has imported everything, and ends them at a chosen file operation.
 
-Reads lines of JSON: ``{"folder", "arguments", "stop", "seconds"}``, and answers ``{"code", "operations"}``. `stop` is
-the number of the file operation below the folder before which the process ends; `seconds` the time until SIGKILL.
+Reads lines of JSON: ``{"folder", "arguments", "stop", "seconds", "passed"}``, and answers ``{"code", "operations",
+"last"}``. `stop` is the number of the file operation below the folder before which the process ends; `seconds` the time
+until SIGKILL; `passed` names operations, and the process ends before the first that is not among them; `last` is the
+name of the last. What a driver of Spark asks Java to do with files counts too. All drivers share one Java machine, and
+their sessions end with them.
 """
 
 from __future__ import annotations
@@ -15,34 +18,72 @@ from pathlib import Path
 from typing import Any
 
 ENDED = 99
+JAVA_EVENTS = (
+    "delete",
+    "mkdirs",
+    "rename",
+    "parquet",
+)  # methods of Hadoop's file systems, and of Spark's writers
 EVENTS = ("open", "os.rename", "os.link", "os.remove", "os.mkdir", "os.rmdir", "os.symlink", "os.truncate")
 
 
-def watch(folder: str, stop: int, report: int) -> None:
-    """Count the operations on files below the folder, and end the process before number `stop`."""
+def watch(folder: str, asked: dict[str, Any], report: int, java: bool) -> None:
+    """Count the operations on files below the folder, and end the process before number `stop`, or what is new."""
+    stop, passed = asked.get("stop", 0), asked.get("passed")
     count = 0
     sync = os.fsync
 
-    def step() -> None:
+    def step(what: str) -> None:
         nonlocal count
         count += 1
-        if count == stop:
+        os.ftruncate(report, 0)
+        os.pwrite(report, f"{count} {what}".encode(), 0)
+        if count == stop or (passed is not None and what not in passed):
             os._exit(ENDED)
-        os.pwrite(report, count.to_bytes(8, "little"), 0)
 
     def hook(event: str, arguments: Any) -> None:
         if event not in EVENTS or not isinstance(arguments[0], (str, bytes, os.PathLike)):
             return
         # Not resolved: links count by their own place.
         if str(Path.cwd() / os.fsdecode(arguments[0])).startswith(folder):
-            step()
+            step(event)
 
     def counted(file: Any) -> None:
-        step()
+        step("fsync")
         sync(file)
 
     sys.addaudithook(hook)
     os.fsync = counted  # type: ignore[assignment]
+    if java:
+        from py4j.java_gateway import JavaMember
+
+        call = JavaMember.__call__
+
+        def called(member: Any, *arguments: Any) -> Any:
+            if member.name in JAVA_EVENTS:
+                where = arguments[0] if isinstance(arguments[0], str) else arguments[0].toString()
+                if folder in where:  # readers have sequences of paths, and only read
+                    step(f"{member.name} {where.split(folder)[1]}")
+            return call(member, *arguments)
+
+        JavaMember.__call__ = called
+
+
+def start_java() -> Any:
+    """A Java machine that the drivers of Spark in forks connect to."""
+    from pyspark.java_gateway import launch_gateway
+
+    gateway: Any = launch_gateway()
+    os.environ["PYSPARK_GATEWAY_PORT"] = str(gateway.gateway_parameters.port)
+    os.environ["PYSPARK_GATEWAY_SECRET"] = gateway.gateway_parameters.auth_token
+    return gateway
+
+
+def end_session(gateway: Any) -> None:
+    """End what a driver left in the Java machine, as the end of its machine would."""
+    found = gateway.jvm.org.apache.spark.sql.SparkSession.getDefaultSession()
+    if found.isDefined():
+        found.get().stop()
 
 
 def serve() -> None:
@@ -62,8 +103,12 @@ def serve() -> None:
     torch.set_num_threads(1)
     psgnn.training._fit.CHECKPOINT_SECONDS = 0.0  # a checkpoint after every epoch
     vars(pretraining)["CHECKPOINT_SECONDS"] = 0.0
+    gateway = None
     for line in sys.stdin:
         asked = json.loads(line)
+        java = "spark" in asked["arguments"]
+        if java and gateway is None:
+            gateway = start_java()
         report = os.memfd_create("operations")
         child = os.fork()
         if child == 0:
@@ -74,7 +119,7 @@ def serve() -> None:
             os.dup2(log, 1)
             os.dup2(log, 2)
             sys.argv = ["psgnn", *asked["arguments"]]
-            watch(asked["folder"] + os.sep, asked.get("stop", 0), report)
+            watch(asked["folder"] + os.sep, asked, report, java)
             code = 1
             try:
                 (commands if asked["arguments"][0] == "pretrain" else cli).main()
@@ -91,9 +136,12 @@ def serve() -> None:
         if "seconds" in asked:
             timer.cancel()
             timer.join()
-        operations = int.from_bytes(os.pread(report, 8, 0), "little")
+        if java:
+            end_session(gateway)
+        operations, _, last = os.pread(report, 4096, 0).decode().partition(" ")
         os.close(report)
-        answer: dict[str, Any] = {"code": os.waitstatus_to_exitcode(status), "operations": operations}
+        answer: dict[str, Any] = {"code": os.waitstatus_to_exitcode(status), "last": last}
+        answer["operations"] = int(operations or 0)
         answer["text"] = Path(asked["folder"] + ".log").read_text()
         sys.stdout.write(json.dumps(answer) + "\n")
         sys.stdout.flush()

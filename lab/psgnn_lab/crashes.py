@@ -49,6 +49,25 @@ COMMANDS: dict[str, tuple[str, ...]] = {
     "compare": ("compare", "../g.csv", "--models", "none", "--seeds", "1", "--out", "out.csv"),
     "report": ("report", "../run", "--out", "out.html"),
 }
+SPARK = ("--engine", "spark", "--master", "local[1]")
+SPARK += tuple(
+    part
+    for setting in ("sql.shuffle.partitions=2", "ui.enabled=false", "driver.host=127.0.0.1")
+    for part in ("--spark", f"spark.{setting}")
+)
+BY_SPARK: dict[str, tuple[str, ...]] = {
+    "distances --engine spark": (
+        "distances", "../g.parquet", *SPARK, "--method", "degree", "--anchors", "3",
+        "--out", "out",
+    ),
+    "embed --engine spark": ("embed", "../g.parquet", *SPARK, "--work", "out.work", "--out", "out"),
+    "predict --engine spark": (
+        "predict", "../g.parquet", *SPARK, "--work", "out.work", "--top", "5", "--out", "out.csv",
+    ),
+    "predict --engine spark --for all": (
+        "predict", "../g.parquet", *SPARK, "--work", "out.work", "--for", "all", "--top", "1", "--out", "out",
+    ),
+}  # fmt: skip
 AGAIN = ", again"  # with --force, over what is there
 OLD = "what was there"
 WITHOUT_FORCE = ("pretrain",)  # commands that replace nothing
@@ -70,7 +89,7 @@ class Forks:
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment,
         )  # fmt: skip
 
-    def run(self, folder: Path, arguments: tuple[str, ...], **options: float) -> dict[str, Any]:
+    def run(self, folder: Path, arguments: tuple[str, ...], **options: Any) -> dict[str, Any]:
         """Run a command in a folder; see `psgnn_lab.crash_server` for the options and the answer."""
         assert self._process.stdin is not None
         assert self._process.stdout is not None
@@ -122,7 +141,8 @@ class Place:
         found: dict[str, Any] = {}
         for folder in (self.work, self.scratch):
             for path in sorted(folder.rglob("*")):
-                found[str(path.relative_to(self.root))] = None if path.is_dir() else _stable(path)
+                if not (path.parent / "_SUCCESS").exists():  # files of a table have names of chance
+                    found[str(path.relative_to(self.root))] = _stable(path)
         return found
 
     def attack(self, name: str, *, force: bool = False, kills: int = 0, seed: int = 0) -> dict[str, Any]:
@@ -155,6 +175,27 @@ class Place:
         title = name + AGAIN if force else name
         return {"command": title, "operations": operations, "kills": kills, "failures": failures}
 
+    def attack_by_spark(self, name: str) -> dict[str, Any]:
+        """Begin a command on Spark again and again, and end it before each of its file operations once.
+
+        What is done stays done, so that every beginning comes further. Two operations are one if they do the same to
+        the same path. In the end, the files are those of a command that was never interrupted.
+        """
+        command, passed = BY_SPARK[name], list[str]()
+        self._fresh()
+        done = self.forks.run(self.work, command)
+        if done["code"]:
+            raise RuntimeError(done["text"])
+        whole = self._content()
+        self._fresh()
+        while (done := self.forks.run(self.work, command, passed=passed))["code"] == ENDED:
+            passed.append(done["last"])
+        failures = [f"after {passed[-1]}: {done['text'].strip()}"] if done["code"] else []
+        found = self._content()
+        wrong = [path for path in {**whole, **found} if whole.get(path, 0) != found.get(path, 0)]
+        failures += [f"in the end: {', '.join(wrong)}"] if wrong else []
+        return {"command": name, "operations": len(passed), "kills": 0, "failures": failures}
+
     def _repeat(self, command: tuple[str, ...], whole: dict[str, Any], when: str) -> list[str]:
         """The repeat ends as an uninterrupted command, or says that the output is there; then it is whole."""
         again = self.forks.run(self.work, command)
@@ -169,6 +210,11 @@ class Place:
 
 
 def _stable(path: Path) -> Any:
+    if path.is_dir():
+        import polars as pl
+
+        table = pl.read_parquet(path / "*.parquet") if (path / "_SUCCESS").exists() else pl.DataFrame()
+        return sorted(map(repr, table.rows()))
     content = path.read_bytes()
     if "tfevents" in path.name:  # named by what it holds, beside the times when it was written
         return len(content)
@@ -194,11 +240,19 @@ def place() -> Iterator[Place]:
             found.forks.close()
 
 
+def _with(rows: list[dict[str, Any]], row: dict[str, Any]) -> list[dict[str, Any]]:
+    """The rows with this one in place of an older one."""
+    sys.stderr.write(json.dumps(row) + "\n")
+    return [each for each in rows if each["command"] != row["command"]] + [row]
+
+
 def main() -> None:
     """Attack every command, and record what became of the repeats."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--kills", type=int, default=100, help="per command, at random times")
-    parser.add_argument("--command", action="append", choices=COMMANDS, help="one of them; all by default")
+    parser.add_argument(
+        "--command", action="append", choices=(*COMMANDS, *BY_SPARK), help="one of them; all by default"
+    )
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--json", type=Path, help="write the record here")
     options = parser.parse_args()
@@ -208,13 +262,15 @@ def main() -> None:
     ):  # commands that are not attacked now keep their rows
         rows = json.loads(options.json.read_text())["rows"]
     with place() as found:
-        for name in options.command or COMMANDS:
+        for name in options.command or (*COMMANDS, *BY_SPARK):
+            if name in BY_SPARK:
+                rows = _with(rows, found.attack_by_spark(name))
+                continue
             for force in (False,) if name in WITHOUT_FORCE else (False, True):
                 row = found.attack(name, force=force, kills=options.kills, seed=options.seed)
-                sys.stderr.write(json.dumps(row) + "\n")
-                rows = [each for each in rows if each["command"] != row["command"]] + [row]
+                rows = _with(rows, row)
     if options.json is not None:
-        order = list(COMMANDS)
+        order = [*COMMANDS, *BY_SPARK]
         rows.sort(key=lambda row: (order.index(row["command"].removesuffix(AGAIN)), row["command"]))
         with atomic_write(options.json, force=True) as temporary:
             temporary.write_text(json.dumps({"seed": options.seed, "rows": rows}, indent=1) + "\n")

@@ -94,11 +94,10 @@ def scorer_of(
     show_progress: bool,
 ) -> Iterator[SparkScorer]:
     """The ready-made weights on a graph that Spark reads, for a question; letters are removed once it is answered."""
-    import tempfile
-
     from psgnn.console import Bar
     from psgnn.distances.spark import read_links, session
     from psgnn.graph._options import ReadOptions
+    from psgnn.spark._mail import work_folder
     from psgnn.spark._predict import post_of, prepare
 
     refused = [option for option in given.options if option not in ("--source", "--target", "--header")]
@@ -107,7 +106,7 @@ def scorer_of(
         raise InputError(f"{option} goes with --engine numba; Spark reads plain, undirected links")
     spark = session(master, parse_settings(settings))
     try:
-        with tempfile.TemporaryDirectory(prefix="psgnn-") as folder, Bar("", 0, show=show_progress) as bar:
+        with work_folder(work) as folder, Bar("", 0, show=show_progress) as bar:
             done = 0
 
             def progress(text: str) -> None:
@@ -117,7 +116,7 @@ def scorer_of(
 
             how = ReadOptions(**given.how)
             links = read_links(spark, absolute(path), how.columns, how.header)
-            post = post_of(spark, work or folder, links, [*question, anchors, seed])
+            post = post_of(spark, folder, links, [*question, anchors, seed])
             yield prepare(post, links, anchors=anchors, seed=seed, progress=progress)
             post.clear()
             log.info("%d stages, %d of them from an earlier job", len(post.log), post.resumed)

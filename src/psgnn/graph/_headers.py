@@ -5,7 +5,8 @@ from __future__ import annotations
 import csv
 import logging
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import contextmanager
 from itertools import pairwise, product
 from typing import NamedTuple, TypeAlias
 
@@ -297,5 +298,16 @@ def note_skipped(path: object, text: bytes, start: int, separator: str, first: S
             return
 
 
+@contextmanager
+def fields_of_any_size() -> Iterator[None]:
+    """Lift the limit of the csv module, which is one for the whole process."""
+    limit = csv.field_size_limit(2**31 - 1)
+    try:
+        yield
+    finally:
+        csv.field_size_limit(limit)
+
+
 def _fields(lines: Sequence[str], separator: str) -> list[list[str]]:
-    return [next(csv.reader([line], delimiter=separator, skipinitialspace=True), []) for line in lines]
+    with fields_of_any_size():
+        return [next(csv.reader([line], delimiter=separator, skipinitialspace=True), []) for line in lines]

@@ -6,7 +6,7 @@ import csv
 import io
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
@@ -15,7 +15,7 @@ import numpy as np
 import polars as pl
 
 from psgnn.errors import InputError
-from psgnn.graph._headers import first_record
+from psgnn.graph._headers import fields_of_any_size, first_record
 from psgnn.graph._table import Table, need_rows, shortened
 
 SAMPLE_BYTES = 1 << 16
@@ -27,16 +27,6 @@ QUOTED_OR_COMMENT = {
 }
 DECIMAL_COMMA = re.compile(r"(?<=[0-9]),(?=[0-9]+(?:;|$))")
 SEVERAL_NUMBERS = re.compile(r"\s*[-+.\d]+[\s;]+[-+.\d]")
-
-
-@contextmanager
-def _fields_of_any_size() -> Iterator[None]:
-    """Lift the limit of the csv module, which is one for the whole process."""
-    limit = csv.field_size_limit(2**31 - 1)
-    try:
-        yield
-    finally:
-        csv.field_size_limit(limit)
 
 
 class CsvReader:
@@ -97,7 +87,7 @@ class Records:
                 start, end = end, self.text.index(b"\n", end) + 1
                 yield self.text[start:end].decode()
 
-        with _fields_of_any_size():
+        with fields_of_any_size():
             next(csv.reader(lines(), delimiter=self.separator), None)
         return replace(self, start=end)
 
@@ -166,7 +156,7 @@ class Records:
         before = self.text.count(b"\n", 0, self.start)
         records, line = [], before + 1
         try:
-            with _fields_of_any_size():
+            with fields_of_any_size():
                 for record in reader:
                     records.append(record)
                     line = before + reader.line_num + 1
@@ -183,7 +173,7 @@ class Records:
         before = self.text.count(b"\n", 0, self.start)
         if b'"' in self.text:
             reader = self._reader(strict=False)
-            with _fields_of_any_size():
+            with fields_of_any_size():
                 next(islice(filter(None, reader), row, None), None)
             line = before + reader.line_num
         else:

@@ -8,14 +8,19 @@ step is written before the next one begins, so that a job that was killed goes o
 from __future__ import annotations
 
 import json
+import os
 import re
+import shutil
+import stat
+import tempfile
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import reduce
 from itertools import groupby
 from operator import or_
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -23,6 +28,7 @@ import numpy.typing as npt
 
 from psgnn.distances.spark import OUTPUT, _exists, _foreign, _move, _path, _remove
 from psgnn.errors import InputError
+from psgnn.locks import BusyError, locked
 
 if TYPE_CHECKING:
     import pyarrow
@@ -35,6 +41,8 @@ REPORT = -1  # the place of what the driver reads: small things
 ANSWER = -2  # the place of rows that become the result
 PART = 2**22  # bytes of one row
 ROWS = 32  # such rows that are in memory at once
+TEMPORARY_WORK = "psgnn-spark-"  # how temporary folders for letters begin
+UNLOCKED_SECONDS = 5  # that such a folder may take to be locked
 
 
 @dataclass(frozen=True)
@@ -233,6 +241,24 @@ class Post:
     def clear(self) -> None:
         """Remove all that was kept."""
         _remove(self.spark, self.folder)
+
+
+@contextmanager
+def work_folder(work: str | None) -> Iterator[str]:
+    """Where letters are kept: `work`, or a temporary folder, which the next process removes if this one is killed."""
+    if work is not None:
+        yield work
+        return
+    for left in Path(tempfile.gettempdir()).glob(f"{TEMPORARY_WORK}*"):
+        with suppress(OSError, BusyError):
+            status = left.lstat()
+            mine = stat.S_ISDIR(status.st_mode) and (os.name == "nt" or status.st_uid == os.getuid())
+            if mine and time.time() - status.st_mtime > UNLOCKED_SECONDS:
+                with locked(left, wait=False):
+                    pass
+                shutil.rmtree(left)
+    with tempfile.TemporaryDirectory(prefix=TEMPORARY_WORK) as folder, locked(Path(folder)):
+        yield folder
 
 
 def check_place(spark: SparkSession, out: str, *, force: bool) -> None:

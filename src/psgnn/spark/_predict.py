@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, partial
@@ -48,7 +47,7 @@ from psgnn.spark._blocks import Plan
 from psgnn.spark._every_node import embeddings, partners_table
 from psgnn.spark._graph import Blocks, ids_of, in_blocks, names_of
 from psgnn.spark._learn import NONE, Hidden, Learned, learn, links_of_ranks, scores_of
-from psgnn.spark._mail import Letter, Post, check_place
+from psgnn.spark._mail import Letter, Post, check_place, work_folder
 from psgnn.spark._search import Finder
 from psgnn.spark._tasks import begin_walks, fetch, go_on_with_walks
 from psgnn.spark._views import Progress, nothing
@@ -311,8 +310,8 @@ def predict(
         raise InputError("partners of all nodes go with out=FOLDER, and other answers without it")
     if hasattr(pairs, "collect"):
         pairs = [tuple(row)[:2] for row in pairs.collect()]
-    with tempfile.TemporaryDirectory(prefix="psgnn-") as folder:
-        post = post_of(spark, work or folder, links, [top, nodes, pairs, anchors, method, seed])
+    with work_folder(work) as folder:
+        post = post_of(spark, folder, links, [top, nodes, pairs, anchors, method, seed])
         scorer = prepare(post, links, anchors=anchors, method=method, seed=seed)
         if out is not None:
             write_partners(scorer, out, top=top, missing=missing)
@@ -355,8 +354,8 @@ def embed(
     """
     columns = None if source is None or target is None else (source, target)
     links = ends_of(edges, columns, "the table")
-    with tempfile.TemporaryDirectory(prefix="psgnn-") as folder:
-        post = post_of(spark, work or folder, links, ["embed", anchors, method, seed])
+    with work_folder(work) as folder:
+        post = post_of(spark, folder, links, ["embed", anchors, method, seed])
         scorer = prepare(post, links, anchors=anchors, method=method, seed=seed)
         write_embeddings(scorer, out)
         post.clear()
