@@ -71,9 +71,10 @@ def watch(folder: str, asked: dict[str, Any], report: int, java: bool) -> None:
 
 def start_java() -> Any:
     """A Java machine that the drivers of Spark in forks connect to."""
-    from pyspark.java_gateway import launch_gateway
+    import pyspark.java_gateway
 
-    gateway: Any = launch_gateway()
+    launch: Any = pyspark.java_gateway.launch_gateway
+    gateway = launch()
     os.environ["PYSPARK_GATEWAY_PORT"] = str(gateway.gateway_parameters.port)
     os.environ["PYSPARK_GATEWAY_SECRET"] = gateway.gateway_parameters.auth_token
     return gateway

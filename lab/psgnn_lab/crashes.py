@@ -49,12 +49,10 @@ COMMANDS: dict[str, tuple[str, ...]] = {
     "compare": ("compare", "../g.csv", "--models", "none", "--seeds", "1", "--out", "out.csv"),
     "report": ("report", "../run", "--out", "out.html"),
 }
-SPARK = ("--engine", "spark", "--master", "local[1]")
-SPARK += tuple(
-    part
-    for setting in ("sql.shuffle.partitions=2", "ui.enabled=false", "driver.host=127.0.0.1")
-    for part in ("--spark", f"spark.{setting}")
-)
+SPARK = (
+    "--engine", "spark", "--master", "local[1]", "--spark", "spark.sql.shuffle.partitions=2",
+    "--spark", "spark.ui.enabled=false", "--spark", "spark.driver.host=127.0.0.1",
+)  # fmt: skip
 BY_SPARK: dict[str, tuple[str, ...]] = {
     "distances --engine spark": (
         "distances", "../g.parquet", *SPARK, "--method", "degree", "--anchors", "3",
@@ -190,6 +188,7 @@ class Place:
         self._fresh()
         while (done := self.forks.run(self.work, command, passed=passed))["code"] == ENDED:
             passed.append(done["last"])
+            sys.stderr.write(f"{name}: ended before {done['last']}\n")
         failures = [f"after {passed[-1]}: {done['text'].strip()}"] if done["code"] else []
         found = self._content()
         wrong = [path for path in {**whole, **found} if whole.get(path, 0) != found.get(path, 0)]
