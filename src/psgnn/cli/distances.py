@@ -310,6 +310,7 @@ def _by_spark(
     from psgnn.console import Bar
     from psgnn.distances.spark import hop_columns, pick_anchors, read_links, session
     from psgnn.graph._names import read_names
+    from psgnn.spark._graph import typed
 
     out = absolute(asked.out, new=Path(path).exists())
     spark = session(master, parse_settings(options))
@@ -321,7 +322,8 @@ def _by_spark(
                 links, asked.method, anchor_count(nodes, parse_anchors(asked.anchors)), asked.seed
             )
         else:
-            chosen = _of_kind(read_names(asked.named), dict(links.dtypes)["a"])
+            kind = dict(links.dtypes)["a"]
+            chosen = [typed(name, kind) for name in read_names(asked.named)]
         with Bar("levels", 0, show=show_progress) as bar:
             levels = hop_columns(
                 spark, links, chosen, out, cutoff=asked.whole_cutoff, force=asked.force,
@@ -330,13 +332,3 @@ def _by_spark(
     finally:
         spark.stop()
     return {"nodes": nodes, "anchors": len(chosen), "levels": levels}
-
-
-def _of_kind(names: list[str], kind: str) -> list[Any]:
-    """Names of nodes as the column of that type holds them."""
-    if kind == "string":
-        return list(names)
-    for name in names:
-        if not name.removeprefix("-").isdecimal():
-            raise InputError(f"the graph has no node '{name}'; its nodes are integers")
-    return [int(name) for name in names]

@@ -170,23 +170,22 @@ def _pack(stream: Iterable[pyarrow.RecordBatch]) -> Iterator[pyarrow.RecordBatch
 def ids_of(nodes: DataFrame, names: Sequence[Any]) -> IntArray:
     """The numbers of a few nodes by name."""
     kind = dict(nodes.dtypes)["name"]
-    known = [_typed(name, kind) for name in names]
+    known = [typed(name, kind) for name in names]
     asked = nodes.sparkSession.createDataFrame([(name,) for name in dict.fromkeys(known)], f"name {kind}")
     found = {row["name"]: row["id"] for row in nodes.join(asked, "name").collect()}
-    for name, typed in zip(names, known, strict=True):
-        if typed not in found:
+    for name, value in zip(names, known, strict=True):
+        if value not in found:
             raise InputError(f"the graph has no node '{name}'; name nodes that are in it")
     return np.array([found[name] for name in known], np.int64)
 
 
-def _typed(name: Any, kind: str) -> Any:
+def typed(name: Any, kind: str) -> Any:
     """A name as the column of that type holds it."""
-    if kind == "string":
-        return str(name)
-    try:
-        return int(name) if kind in ("bigint", "int", "smallint", "tinyint") else name
-    except ValueError:
-        raise InputError(f"the graph has no node '{name}'; its nodes are integers") from None
+    if kind not in ("bigint", "int", "smallint", "tinyint"):
+        return str(name) if kind == "string" else name
+    if not str(name).removeprefix("-").isdecimal():
+        raise InputError(f"the graph has no node '{name}'; its nodes are integers")
+    return int(name)
 
 
 def names_of(nodes: DataFrame, ids: IntArray) -> dict[int, Any]:
