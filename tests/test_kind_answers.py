@@ -9,12 +9,15 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
+import torch
 
 from psgnn.errors import InputError
 from psgnn.graph import Graph
 from psgnn.graph._kinds import merged_graph
 from psgnn.graph._pair_space import pair_space
 from psgnn.models import build_model
+from psgnn.models._models import rivalry
+from psgnn.positions._context import RIVAL
 from psgnn.scoring import answer, evaluate_links, explain, predict, pretrained, top_links
 from psgnn.scoring._scorer import Scorer
 from psgnn.tasks import LinkPrediction
@@ -128,6 +131,19 @@ def test_fans_are_told_stars_of_their_colour() -> None:
     targets = answer(scorer, of="n250", top=10)["target"].str.strip_prefix("n").cast(pl.Int64)
     assert (targets < 60).all()
     assert ((targets % 3) == 250 % 3).mean() >= 0.8
+
+
+def test_a_node_that_is_linked_to_all_of_the_other_side_has_no_partner_left() -> None:
+    """It is told apart from a node that links only come to."""
+    films, people = np.divmod(np.arange(48), 8)
+    ends = np.stack([people + 6, films])[:, np.flatnonzero((films == 0) | (people % 2 == 0))]
+    sides = np.repeat(np.array([1, 0], np.int8), [6, 8])
+    graph = merged_graph(ends, 14, directed=False, sides=sides)
+    assert predict(graph, of=0, top=3).height == 0
+    assert predict(graph, of=1, top=9).height == 4
+    graph = merged_graph(ends, 14, directed=True, sides=sides)
+    with pytest.raises(InputError, match="links go from the other side to '0'"):
+        predict(graph, of=0, top=3)
 
 
 @each
@@ -244,3 +260,32 @@ def test_runs_know_the_kind_of_their_graph(kind: str, tmp_path: Path) -> None:
     with pytest.raises(InputError, match="the model was trained on graphs with"):
         again.on(plain)
     assert again.on(graph).score(pairs).shape == (50,)
+
+
+def test_vectors_of_a_directed_graph_say_which_way_links_go() -> None:
+    """Fans follow stars: from the first half of a fan's vector to the second half of a star's it is near."""
+    task = LinkPrediction(GRAPHS["directed"], seed=0)
+    run = fit(build_model("psgnn", task, seed=0), task, epochs=80, seed=0)
+    h = run.embed()
+    rng = np.random.default_rng(0)
+    pairs = np.stack([rng.integers(150, 300, 400), rng.integers(0, 60, 400)])  # of a fan and a star
+    there, back = run.score_embedded(h, pairs), run.score_embedded(h, np.ascontiguousarray(pairs[::-1]))
+    assert (there > back).mean() > 0.9
+    a, b = h[pairs[0], : h.shape[1] // 2], h[pairs[1], h.shape[1] // 2 :]
+    apart = np.linalg.norm(a - b, axis=1)
+    assert np.corrcoef(apart, there)[0, 1] < -0.999
+    np.testing.assert_allclose(run.embed([5, 200]), h[[5, 200]], rtol=1e-5, atol=1e-6)
+    assert run.embedding_test is not None
+    assert run.embedding_test["auc"] > 0.8
+
+
+def test_rivals_are_about_the_partners_of_a_node() -> None:
+    """What is added to all scores of a node changes nothing, and links of other nodes are not compared."""
+    firsts = torch.tensor([4, 7, 4, 9, 7, 4, 1])
+    labels = torch.tensor([1, 1, 0, 0, RIVAL, RIVAL, RIVAL])
+    scores = torch.tensor([[0.5], [2.0], [-1.0], [3.0], [2.5], [0.25], [9.0]])
+    loss = rivalry(scores, firsts, labels)
+    gaps = torch.tensor([2.5 - 2.0, 0.25 - 0.5])
+    assert torch.isclose(loss, torch.log1p(gaps.exp()).mean())
+    assert torch.isclose(loss, rivalry(scores + firsts[:, None], firsts, labels))
+    assert rivalry(scores[:4], firsts[:4], labels[:4]) == 0

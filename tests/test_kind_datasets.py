@@ -7,11 +7,14 @@ import gzip
 from pathlib import Path
 
 import numpy as np
+import polars as pl
 import pytest
 
+from conftest import Command
 from psgnn.datasets import load_dataset
 from psgnn.datasets._catalog import CATALOG
 from psgnn.datasets._real import great_circle
+from psgnn.distances import shortest_distances
 
 EXPECTED = {
     "movielens-100k": {"sides", "times"},
@@ -80,3 +83,29 @@ def test_roads_have_their_lengths(shared_data: Path) -> None:
     (edge,) = np.flatnonzero((sorted([place["1609"], place["1622"]]) == graph.edges.T).all(axis=1))
     assert graph.lengths is not None
     assert graph.lengths[edge] == 57.403187
+
+
+def test_distances_of_a_named_graph_with_lengths_are_lengths(
+    shared_data: Path, tmp_path: Path, run: Command
+) -> None:
+    out = tmp_path / "near.csv"
+    command = [
+        "distances",
+        "oldenburg-roads",
+        "--data",
+        str(shared_data),
+        "--anchors",
+        "2",
+        "--out",
+        str(out),
+    ]
+    code, text, error = run(*command, "--cutoff", "99.5")
+    assert (code, error) == (0, "")
+    assert text.startswith("lengths of the shortest paths of 6105 nodes to 2 anchors")
+    [graph] = load_dataset("oldenburg-roads", shared_data)
+    table = pl.read_csv(out)
+    anchors = [column.removeprefix("to_") for column in table.columns[1:]]
+    places = [graph.names.index(name) for name in anchors]
+    wanted = shortest_distances(graph, places, cutoff=99.5)
+    assert wanted.max() > 50
+    np.testing.assert_allclose(table[:, 1:].to_numpy(), wanted, rtol=1e-6)

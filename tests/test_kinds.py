@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
+from pathlib import Path
+from typing import Any
 
+import networkx as nx
 import numpy as np
+import polars as pl
 import pytest
 
+import psgnn
+from conftest import Command
 from psgnn.errors import InputError
-from psgnn.graph import Graph, GraphBatch
+from psgnn.graph import Graph, GraphBatch, read_graph
 from psgnn.graph._kinds import Kinds
 
 
@@ -82,3 +89,47 @@ def test_kept_edges_keep_their_columns(messages: Graph) -> None:
 def test_graphs_of_two_kinds_are_refused(messages: Graph) -> None:
     with pytest.raises(InputError, match="directed and strengths, plain"):
         GraphBatch.of([messages, Graph.from_edges([[0], [1]])])
+
+
+@pytest.mark.parametrize("lengths", [False, True])
+def test_distances_in_a_directed_graph_follow_its_links(lengths: bool, run: Command) -> None:
+    rng = np.random.default_rng(5)
+    rows = [
+        (f"n{u}", f"n{v}", rng.integers(1, 9)) for u, v in rng.integers(0, 40, (90, 2)).tolist() if u != v
+    ]
+    table = pl.DataFrame(rows, schema=["source", "target", "km"], orient="row")
+    how: dict[str, Any] = {"weight": "km", "weight_is": "length"} if lengths else {}
+    graph = read_graph(table, directed=True, **how)
+    truth = nx.DiGraph()
+    for u, v, km in rows:
+        known = truth.get_edge_data(u, v, {"km": np.inf})["km"]
+        truth.add_edge(u, v, km=min(known, km))
+    wanted = np.full((graph.num_nodes,) * 2, -1.0)
+    place = {name: v for v, name in enumerate(graph.names)}
+    for u, row in nx.all_pairs_dijkstra_path_length(truth, weight="km" if lengths else None):
+        for v, far in row.items():
+            wanted[place[u], place[v]] = far
+    assert ((wanted < 0) != (wanted.T < 0)).any()  # some ways lead there, and not back
+    assert np.array_equal(psgnn.shortest_distances(graph), wanted)
+    some = [3, 11]
+    assert np.array_equal(psgnn.shortest_distances(graph, some, reverse=True), wanted.T[:, some])
+    near = psgnn.shortest_distances(graph, some, cutoff=4)
+    assert np.array_equal(near, np.where(wanted <= 4, wanted, -1)[:, some])
+
+    table.write_csv("g.csv")
+    options = ["--directed", *(("--weight", "km", "--weight-is", "length") if lengths else ())]
+    Path("pairs.csv").write_text("n1,n2\nn2,n1\n")
+    code, out, _ = run("distances", "g.csv", *options, "--pairs", "pairs.csv", "--json", "--quiet")
+    assert code == 0
+    found = [row["length" if lengths else "hops"] for row in json.loads(out)["rows"]]
+    ends = place["n1"], place["n2"]
+    assert found == [None if far < 0 else far for far in (wanted[ends], wanted[ends[::-1]])]
+    command = ["distances", "g.csv", *options, "--anchors", "2", "--out", "far.csv"]
+    assert run(*command)[0] == 0
+    columns = pl.read_csv("far.csv")
+    assert columns["node"].to_list() == graph.names
+    assert [name.split("_")[0] for name in columns.columns[1:]] == ["to", "to", "from", "from"]
+    for name in columns.columns[1:]:
+        way, anchor = name.split("_")
+        line = wanted[:, place[anchor]] if way == "to" else wanted[place[anchor]]
+        assert np.array_equal(columns[name].to_numpy(), line)

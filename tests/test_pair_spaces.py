@@ -10,7 +10,7 @@ import pytest
 
 from psgnn.errors import InputError
 from psgnn.graph import Graph, GraphBatch
-from psgnn.graph._pair_space import Ordered, TwoSided, Unordered, pair_space
+from psgnn.graph._pair_space import Ordered, TwoSided, Unordered, asked, pair_space
 from psgnn.graph._sampling import NonEdges
 from psgnn.tasks import LinkPrediction
 from psgnn.tasks._per_node import metrics_per_node, ranking_of
@@ -135,6 +135,24 @@ def test_folds_hide_their_positives(graph: Graph) -> None:
         assert visible & allowed(graph) == train - hidden
         seen |= hidden
     assert seen == train
+
+
+@pytest.mark.parametrize("name", GRAPHS)
+def test_a_rival_has_the_first_node_of_its_link_and_is_no_link(name: str) -> None:
+    """In a batch of two graphs, whose nodes meet those of their own graph alone."""
+    task = LinkPrediction([GRAPHS[name], GRAPHS[name]], seed=3)
+    links = task.train.pairs[:, task.train.labels == 1]
+    rivals = task.rivals(links, np.random.default_rng(0))
+    assert rivals.shape == links.shape
+    assert task.space.holds(rivals).all()
+    graph_of = task.union.graph_of
+    assert (graph_of[rivals[0]] == graph_of[rivals[1]]).all()
+    known = [split.pairs[:, split.labels == 1] for split in (task.train, task.val, task.test)]
+    known += [split.pairs[:, split.labels == 0] for split in (task.val, task.test)]
+    assert not as_set(task.space.oriented(rivals)) & as_set(np.concatenate(known, axis=1))
+    same = rivals[0] == asked(task.space, links)[0]
+    assert same.mean() > 0.3  # half of the pairs of these graphs are known, and stand for themselves
+    assert np.unique(rivals[1][same]).size > 8
 
 
 @pytest.mark.parametrize(

@@ -226,7 +226,7 @@ def test_embeddings_come_back_in_the_order_of_the_nodes() -> None:
     """The stand-in writes them in an order that it draws first; what it computes is repeated here."""
     edges = adjacency_of(nx.complete_bipartite_graph(2, 9)).edges()
     task = PairClassification(Graph.from_edges(edges, y=np.arange(11) % 2), seed=0)
-    h = peers._embed(task.union, 4)
+    h = next(peers._embeddings(task.union, 4))
     assert h.shape == (11, 64)
     rng = np.random.default_rng(4)
     rng.permutation(11)
@@ -241,7 +241,7 @@ def test_node2vec_scores_pairs_as_measures_best_on_validation(monkeypatch: pytes
     directions = np.eye(6)[task.graphs[0].y]
     # Of nodes of one class the cosine is 1 and of others 0, while the dot product of others is spoilt by length.
     h = lengths * (directions + 0.3)
-    monkeypatch.setattr(peers, "_embed", lambda union, seed: h)
+    monkeypatch.setattr(peers, "_embeddings", lambda union, seed: [h])
     score = PEERS["node2vec"](task, 0)
     assert evaluate(task.val, score(task.val.pairs))["auc"] == 1
     assert evaluate(task.test, score(task.test.pairs))["auc"] == 1

@@ -252,6 +252,7 @@ def test_an_anchor_file_may_have_a_header_and_comments(run: Command) -> None:
         (("--sets", "twice.csv"), "line 3 ('ada,x'): the node stands in this set already"),
         (("--sets", "gap.csv"), "expected two fields"),
         (("--sets", "sets.csv", "--cutoff", "2"), "--cutoff goes with anchors and pairs"),
+        (("--sets", "sets.csv", "--directed"), "--directed goes with anchors and pairs"),
         (("--sets", "sets.csv", "--engine", "spark"), "--sets goes with --engine numba"),
         (("--pairs", "sets.csv", "--engine", "spark"), "--pairs goes with --engine numba"),
         ((), "pass --out FILE, or ask about --sets or --pairs"),

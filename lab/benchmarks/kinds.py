@@ -1,73 +1,143 @@
-"""Graphs with directions, sides, strengths, lengths or times: psgnn, ready-made weights and every rule on one split.
+"""Graphs with directions, sides, strengths, lengths or times: psgnn with and without what their files say.
 
-Run: python lab/benchmarks/kinds.py lab/benchmarks/results/kinds.json [--models] [DATASET ...]
+Run: python lab/benchmarks/kinds.py --json lab/benchmarks/results/kinds.json [DATASET ...]
 
-With `--models`, psgnn is trained as well, and once more as if the file said nothing but who is linked (*plain*: the
-statistics of plain graphs alone, on the same task). Graphs whose links have times have one split, others a split per
-seed. What is in the file is not measured again.
+Every method is asked the same test pairs: psgnn trained and its ready-made weights; both once more as if the file said
+nothing but who is linked (*plain*); every rule, those of the kind too; and node2vec, for which `PSGNN_NODE2VEC_PYTHON`
+names a Python with PecanPy. Metrics per node rest on 100 test links at random, recall on all of the nodes that
+100,000 pairs allow. Graphs whose links have times have one split, by time, others a random one per seed.
+
+The record is written after each row, and what is in it is not measured again. `--seeds`, `--epochs` and `--only` make
+it shorter, `--table` prints the record and measures nothing.
 """
 
 from __future__ import annotations
 
+import argparse
 import json
-import sys
+import resource
+from collections.abc import Callable, Iterator
+from fnmatch import fnmatch
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from psgnn.datasets import load_dataset
-from psgnn.datasets._real import LOADERS
-from psgnn.scoring import HEURISTICS
+from psgnn.graph._graph import GraphBatch, IntArray
+from psgnn.models import build_model
+from psgnn.scoring import HEURISTICS, pretrained, score_pairs
 from psgnn.scoring._rules import kind_rules
 from psgnn.tasks import LinkPrediction
-from psgnn.training._compare import Method, measure
+from psgnn.tasks._metrics import evaluate
+from psgnn.training import fit
+from psgnn.training._peers import PEERS
 
-SHOWN = ("auc", "mrr_per_node", "hits@10_per_node", "recall@20_per_node")
-FIRST_SEED, SEEDS, MODEL_SEEDS = 100, 5, 1
+DATASETS = ("college-messages", "oldenburg-roads", "bitcoin-otc", "openflights", "movielens-100k")
+SHOWN = ("auc", "ap", "mrr_per_node", "recall@20_per_node")
+FIRST_SEED, SEEDS = 100, 5
+
+Score = Callable[[IntArray], np.ndarray]
+Row = dict[str, Any]  # of the record: graph, method, seed and metrics
 
 
-def main(target: str, *arguments: str) -> None:
-    """Measure what is missing, write the record after each run, and print a table."""
-    path = Path(target)
-    record: dict[str, Any] = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
-    models = "--models" in arguments
-    for name in [argument for argument in arguments if argument != "--models"] or LOADERS:
-        [graph] = load_dataset(name)
-        methods = [Method(rule, "rule") for rule in (*HEURISTICS.builtin, *kind_rules(graph.kind))]
-        methods.append(Method("best-link", "pretrained", label="ready-made weights"))
-        if models:
-            methods = [
-                Method("psgnn", "model", label="psgnn, trained"),
-                Method("psgnn", "model", options={"kinds": []}, label="psgnn, trained, plain"),
-            ]
-        seeds = 1 if graph.times is not None else MODEL_SEEDS if models else SEEDS
-        for seed in range(FIRST_SEED, FIRST_SEED + seeds):
+def methods(task: LinkPrediction, seed: int, epochs: int | None) -> Iterator[tuple[str, Callable[[], Score]]]:
+    """What is compared, by title: each makes a function that scores pairs ``[2, P]``."""
+    names = [graph.names for graph in task.graphs]
+
+    def trained(**options: Any) -> Score:
+        model = build_model("psgnn", task, "best", seed, **options)
+        return fit(model, task, epochs=epochs, seed=seed, device="cpu").evaluation_scorer().score
+
+    plain = GraphBatch(task.union.adjacency, task.union.ptr)
+    yield "psgnn, ready-made", lambda: pretrained().on_union(task.union, names).score
+    yield "psgnn, ready-made, plain", lambda: pretrained().on_union(plain, names).score
+    yield "psgnn, trained", trained
+    yield "psgnn, trained, plain", lambda: trained(kinds=[])
+    yield "node2vec", lambda: PEERS["node2vec"](task, seed)
+    for rule in (*HEURISTICS.builtin, *kind_rules(task.graphs[0].kind)):
+        yield rule, lambda rule=rule: lambda pairs: score_pairs(rule, task.union, pairs, seed)
+
+
+def main() -> None:
+    """Measure what is missing, write the record after each row, and print a table."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("datasets", nargs="*", default=DATASETS)
+    parser.add_argument("--json", type=Path, required=True)
+    parser.add_argument("--seeds", type=int, default=SEEDS)
+    parser.add_argument("--epochs", type=int)
+    parser.add_argument("--only", default="*", help="methods whose title fits, such as 'psgnn*'")
+    parser.add_argument("--table", action="store_true")
+    asked = parser.parse_args()
+    rows: list[Row] = json.loads(asked.json.read_text("utf-8"))["rows"] if asked.json.exists() else []
+    known = {(row["graph"], row["method"], row["seed"]) for row in rows}
+    for seed in [] if asked.table else range(FIRST_SEED, FIRST_SEED + asked.seeds):
+        for name in asked.datasets:
+            [graph] = load_dataset(name)
+            if graph.times is not None and seed > FIRST_SEED:
+                continue
             task = LinkPrediction(graph, seed=seed)
-            for method in methods:
-                runs = record.setdefault(name, {}).setdefault(method.title, {})
-                if str(seed) in runs:
+            for title, prepare in methods(task, seed, asked.epochs):
+                if (name, title, seed) in known or not fnmatch(title, asked.only):
                     continue
-                found = measure(method, task, seed)["test"]
-                runs[str(seed)] = {key: round(float(found[key]), 4) for key in SHOWN if key in found}
-                path.write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
-                print(name, method.title, seed, runs[str(seed)], flush=True)
-    print(table(record))
+                about = {"graph": name, "method": title, "seed": seed}
+                if "trained" in title and asked.epochs:
+                    about["epochs"] = asked.epochs
+                rows.append(about | measured(task, prepare, seed))
+                asked.json.write_text(json.dumps({"rows": rows}, indent=1) + "\n", encoding="utf-8")
+                print(*rows[-1].values(), flush=True)
+    print(markdown(rows))
 
 
-def table(record: dict[str, Any]) -> str:
-    """The means over the splits, the best AUC of every graph first."""
-    lines = [f"| graph | method | splits | {' | '.join(SHOWN)} |", f"|---|---|{'---:|' * (1 + len(SHOWN))}"]
-    for name, methods in record.items():
-        for title, runs in sorted(methods.items(), key=lambda item: -_mean(item[1], "auc")):
-            values = [f"{_mean(runs, key):.3f}" if key in next(iter(runs.values())) else "-" for key in SHOWN]
-            lines.append(f"| {name} | {title} | {len(runs)} | {' | '.join(values)} |")
-    return "\n".join(lines)
+def measured(task: LinkPrediction, prepare: Callable[[], Score], seed: int) -> Row:
+    """The metrics of a method on the test pairs, and the processor time that it took."""
+    start = _seconds()
+    score = prepare()
+    found = evaluate(task.test, score(task.test.pairs)) | task.metrics_per_node(score, seed)
+    row = {key: round(float(found[key]), 4) for key in SHOWN if key in found}
+    return {**row, "cpu_seconds": round(_seconds() - start, 1)}
 
 
-def _mean(runs: dict[str, dict[str, float]], key: str) -> float:
-    return float(np.mean([run[key] for run in runs.values()]))
+def _seconds() -> float:
+    """Processor time of this process and of those that it waited for."""
+    used = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
+    return sum(part.ru_utime + part.ru_stime for part in used)
+
+
+def markdown(rows: list[Row]) -> str:
+    """A table per graph of the means over its splits: psgnn, then the others, the best AUC first."""
+    parts = []
+    for name in dict.fromkeys(row["graph"] for row in rows):
+        found: dict[str, list[Row]] = {}
+        for row in rows:
+            if row["graph"] == name:
+                found.setdefault(row["method"], []).append(row)
+        best = {key: max(_mean(runs, key) for runs in found.values()) for key in SHOWN}
+        lines = [f"**{name}**\n", "| method | splits | AUC | AP | per-node MRR | recall@20 | CPU s |"]
+        lines.append("| --- | ---: | ---: | ---: | ---: | ---: | ---: |")
+        order = sorted(found, key=lambda title: (not title.startswith("psgnn"), -_mean(found[title], "auc")))
+        for title in order:
+            runs = found[title]
+            cells = [_cell(_mean(runs, key), best[key]) for key in SHOWN]
+            lines.append(
+                f"| {title} | {len(runs)} | {' | '.join(cells)} | {_mean(runs, 'cpu_seconds'):.0f} |"
+            )
+        parts.append("\n".join(lines))
+    return "\n\n".join(parts) + "\n"
+
+
+def _cell(value: float, best: float) -> str:
+    """A number, bold if it is the best of its column; a dash where the metric is not measured."""
+    if np.isnan(value):
+        return "-"
+    return f"**{value:.3f}**" if f"{value:.3f}" == f"{best:.3f}" else f"{value:.3f}"
+
+
+def _mean(runs: list[Row], key: str) -> float:
+    return float(np.mean([run.get(key, np.nan) for run in runs]))
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:])
+    main()

@@ -176,7 +176,8 @@ def distances_command(
 ) -> None:
     """Measure exact distances, in hops or lengths: to anchors, to named sets, or between named pairs.
 
-    Anchors: a row per node and a column to_NAME per anchor, -1 where there is no path.
+    Anchors: a row per node and a column to_NAME per anchor, -1 where there is no path. Paths in a directed
+    graph follow its links to the anchor, and in further columns from_NAME from the anchor.
 
     --sets: per node and set the hops to the nearest member and to all members on average. Beside it the same for random
     sets of nodes with like degrees, and a z-score: below 0 is nearer than chance. With several sets, also the distance
@@ -192,13 +193,6 @@ def distances_command(
     from psgnn.paths import check_file, check_output
 
     check_engine(engine, {"--master": master, "--spark": spark})
-    lengths = given.how.get("weight_is") == "length"
-    if cutoff is not None and not lengths:
-        if cutoff < 1 or cutoff != int(cutoff):
-            raise InputError(
-                f"--cutoff takes whole hops from 1 on, found {cutoff:g}; lengths go with --weight"
-            )
-        cutoff = int(cutoff)
     files = {"--anchor-file": anchor_file, "--sets": sets, "--pairs": pairs}
     asked_of = {option: path.expanduser() for option, path in files.items() if path is not None}
     if len(asked_of) > 1:
@@ -212,11 +206,16 @@ def distances_command(
             )
         if sets is not None and cutoff is not None:
             raise InputError("--cutoff goes with anchors and pairs; distances to sets have none")
-        if sets is not None and lengths:
+        if sets is not None and given.how.get("weight_is") == "length":
             raise InputError("--weight-is length goes with anchors and pairs; distances to sets are hops")
+        if sets is not None and given.how.get("directed"):
+            raise InputError(
+                "--directed goes with anchors and pairs; hops to sets are those of either direction"
+            )
         if out is not None:
             check_output(out, force=force)
         found = _one(load_graphs(graph, given))
+        cutoff = _whole(cutoff, hops=found.lengths is None)
         output = Output(graph, out, force, as_json, spreadsheet)
         if pairs is not None:
             answer_pairs(found, pairs, output, cutoff=cutoff)
@@ -227,8 +226,9 @@ def distances_command(
         return
     if out is None:
         raise InputError("distances to anchors need a file: pass --out FILE, or ask about --sets or --pairs")
-    asked = _Asked(out, anchors, method, asked_of.get("--anchor-file"), cutoff, seed, force, spreadsheet)
+    named = asked_of.get("--anchor-file")
     about: dict[str, Any] = {"graph": graph, "out": out, "engine": engine}
+    what = "hops"
     if engine == "spark":
         refused = [option for option in given.options if option not in ("--source", "--target")]
         if refused or given.root:
@@ -239,19 +239,32 @@ def distances_command(
         from psgnn.graph._options import ReadOptions
 
         columns = ReadOptions(**given.how).columns
+        cutoff = _whole(cutoff, hops=True)
+        asked = _Asked(out, anchors, method, named, cutoff, seed, force, spreadsheet)
         about |= _by_spark(
             graph, asked, master=master, options=spark, columns=columns, show_progress=not quiet
         )
     else:
         check_output(out, force=force)
-        data = load_graphs(graph, given)
-        about |= _here(data, asked)
+        found = _one(load_graphs(graph, given))
+        if found.lengths is not None:
+            what = "lengths of the shortest paths"
+        cutoff = _whole(cutoff, hops=found.lengths is None)
+        about |= _here(found, _Asked(out, anchors, method, named, cutoff, seed, force, spreadsheet))
     if as_json:
         print_json(about)
         return
     flush_notes()
-    what = "hops" if not lengths else "lengths of the shortest paths"
     say(f"{what} of {about['nodes']} nodes to {about['anchors']} anchors are in {out}")
+
+
+def _whole(cutoff: float | None, *, hops: bool) -> float | None:
+    """A cutoff of hops as an integer, of lengths as it is."""
+    if cutoff is None or not hops:
+        return cutoff
+    if cutoff < 1 or cutoff != int(cutoff):
+        raise InputError(f"--cutoff takes whole hops from 1 on, found {cutoff:g}; lengths go with --weight")
+    return int(cutoff)
 
 
 def _one(graphs: list[Graph]) -> Graph:
@@ -279,20 +292,21 @@ class _Asked:
         return None if self.cutoff is None else int(self.cutoff)
 
 
-def _here(graphs: list[Graph], asked: _Asked) -> dict[str, int]:
+def _here(graph: Graph, asked: _Asked) -> dict[str, int]:
     from psgnn.anchors import select_anchors
     from psgnn.distances import shortest_distances
     from psgnn.graph._exports import write_table
     from psgnn.graph._names import node_ids, read_names
 
-    graph = _one(graphs)
     names = graph.names
     if asked.named is None:
         chosen = select_anchors(graph, asked.method, parse_anchors(asked.anchors), asked.seed)
     else:
         chosen = node_ids(read_names(asked.named, names), names)
-    far = shortest_distances(graph, chosen, cutoff=asked.cutoff, lengths=graph.lengths)
-    table = {"node": names} | {f"to_{names[a]}": far[:, j] for j, a in enumerate(chosen.tolist())}
+    table: dict[str, Any] = {"node": names}
+    for way in ("to", "from") if graph.directed else ("to",):
+        far = shortest_distances(graph, chosen, cutoff=asked.cutoff, reverse=way == "from")
+        table |= {f"{way}_{names[a]}": far[:, j] for j, a in enumerate(chosen.tolist())}
     write_table(asked.out, table, force=asked.force, spreadsheet=asked.spreadsheet)
     return {"nodes": len(names), "anchors": int(chosen.size)}
 

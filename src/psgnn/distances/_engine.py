@@ -41,8 +41,12 @@ def shortest_distances(
     num_nodes: int | None = None,
     cutoff: float | None = None,
     lengths: npt.ArrayLike | None = None,
+    reverse: bool = False,
 ) -> npt.NDArray[Any]:
-    r"""Return the exact distance :math:`d(v, s)` from every node to each source, direction of edges ignored.
+    r"""Return the exact distance :math:`d(v, s)` from every node to each source.
+
+    Where a `Graph` is directed, paths follow its links from the node to the source; with `reverse`, from the source to
+    the node. Edges that are given as an array have no direction.
 
     Without lengths, distances are hops. With them, given here or known to the graph, a distance is the least sum of
     lengths along a path. Sums are float64 and are rounded to float32. A sum depends on the order of its additions, so
@@ -55,6 +59,7 @@ def shortest_distances(
         cutoff: Hops, or the length, beyond which a node counts as unreachable.
         lengths: ``[E]`` positive lengths, in the order of ``graph.edges`` or of the edges given. Of parallel edges the
             shortest counts.
+        reverse: Measure from the sources to the nodes of a directed graph.
 
     Returns:
         Array ``[N, S]``, int16 hops or float32 lengths; -1 = unreachable or beyond the cutoff.
@@ -78,12 +83,28 @@ def shortest_distances(
         nodes = check_nodes(to_numpy(sources), adjacency.num_nodes, "source")
     itemsize = np.dtype(np.int16 if lengths is None else np.float32).itemsize
     check_memory(adjacency.num_nodes * nodes.size * itemsize, f"distances to {nodes.size} sources")
+    known = graph if isinstance(graph, Graph) else None
+    directed = known is not None and known.directed
     if lengths is None:
-        return hop_columns(adjacency, nodes, cutoff=cast("int | None", cutoff))  # it is checked there
-    edges = graph.edges if isinstance(graph, Graph) else to_numpy(getattr(graph, "edge_index", graph))
-    names = graph.node_names if isinstance(graph, Graph) else None
-    checked = check_lengths(lengths, edges, names)
-    return LengthSearch(adjacency, edges, checked).columns(nodes, cutoff=cutoff)
+        if known is None or not directed:
+            return hop_columns(adjacency, nodes, cutoff=cast("int | None", cutoff))  # it is checked there
+        return directed_hops(
+            known.edges if reverse else known.edges[::-1], adjacency.num_nodes, nodes, cutoff
+        )
+    edges = to_numpy(getattr(graph, "edge_index", graph)) if known is None else known.edges
+    checked = check_lengths(lengths, edges, None if known is None else known.node_names)
+    ways = edges[::-1] if directed and not reverse else edges
+    return LengthSearch(adjacency, ways, checked, directed=directed).columns(nodes, cutoff=cutoff)
+
+
+def directed_hops(edges: IntArray, num_nodes: int, nodes: IntArray, cutoff: float | None = None) -> Hops:
+    """Hops along edges ``[2, E]`` from each of the nodes to every node, ``[N, S]``; -1 = unreachable."""
+    if cutoff is not None:
+        check_integer("cutoff", cutoff, 0)
+    hops = arc_columns(Arcs.of(edges[0], edges[1], num_nodes), nodes, np.arange(nodes.size + 1))
+    if cutoff is not None:
+        hops[hops > cutoff] = -1
+    return hops
 
 
 def _adjacency_of(graph: Any, num_nodes: int | None) -> Adjacency:

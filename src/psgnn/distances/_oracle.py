@@ -16,6 +16,7 @@ from psgnn.distances._engine import (
     CompactHops,
     Hops,
     compact_columns,
+    directed_hops,
     expand,
 )
 from psgnn.distances._lengths import Lengths, LengthSearch, check_lengths
@@ -203,7 +204,8 @@ def pair_distances(
 ) -> pl.DataFrame:
     """Measure the distance between the two nodes of each pair: hops, or the length where the graph has lengths.
 
-    For hops every pair is searched from both ends, so a pair costs less than a column of distances.
+    Paths in a directed graph go from the first node to the second. In others, every pair is searched for hops from both
+    ends, so a pair costs less than a column of distances.
 
     Args:
         graph: A `Graph`, or anything that `psgnn.read_graph` takes.
@@ -227,22 +229,26 @@ def pair_distances(
         check_integer("cutoff", cutoff, 0)
     ids = read_pairs(pairs, found.names) if isinstance(pairs, (str, Path)) else _ids(pairs, found.names)
     far: npt.NDArray[Any]
-    if found.lengths is None:
-        what, far = "hops", hops_between(found.adjacency, ids, cutoff).astype(np.int32)
+    what = "hops" if found.lengths is None else "length"
+    if found.lengths is None and not found.directed:
+        far = hops_between(found.adjacency, ids, cutoff).astype(np.int32)
     else:
-        what, far = "length", _lengths_between(found, ids, cutoff)
+        far = _from_columns(found, ids, cutoff)
     names = pl.Series(found.names, dtype=pl.String)
     columns = {"source": names[ids[0]], "target": names[ids[1]], what: pl.Series(far)}
     return pl.DataFrame(columns).with_columns(pl.col(what).replace(-1, None))
 
 
-def _lengths_between(graph: Graph, pairs: IntArray, cutoff: float | None) -> npt.NDArray[np.float32]:
-    """Lengths between the two nodes of each pair, ``[P]``."""
-    search = LengthSearch(graph.adjacency, graph.edges, np.asarray(graph.lengths))
+def _from_columns(graph: Graph, pairs: IntArray, cutoff: float | None) -> npt.NDArray[Any]:
+    """Distances from the first to the second node of each pair, ``[P]``."""
+    if graph.lengths is None:
+        hops = partial(directed_hops, graph.edges, graph.num_nodes, cutoff=cutoff)
+        return entries_of(hops, *pairs).astype(np.int32)
+    search = LengthSearch(graph.adjacency, graph.edges, graph.lengths, directed=graph.directed)
     return entries_of(partial(search.columns, cutoff=cutoff), *pairs)
 
 
-def entries_of(columns: Callable[[IntArray], Floats], us: IntArray, vs: IntArray) -> Floats:
+def entries_of(columns: Callable[[IntArray], npt.NDArray[Any]], us: IntArray, vs: IntArray) -> Floats:
     """The entries ``(v, u)`` of columns of numbers, ``[P]``: one column per distinct u, some at a time."""
     sources, place = np.unique(us, return_inverse=True)
     out = np.empty(us.size, np.float32)

@@ -240,6 +240,31 @@ def unlinked_pairs(batch: GraphBatch, *links: IntArray) -> NonEdges:
     return NonEdges(space, known)
 
 
+def asked(space: PairSpace, pairs: IntArray) -> IntArray:
+    """Pairs ``[2, P]`` with the node that asks first; where both do, as they are."""
+    return pairs if space.plain else space.questions(pairs)
+
+
+def rivals_of(
+    space: PairSpace, graph_of: IntArray, links: IntArray, others: IntArray, taken: IntArray
+) -> IntArray:
+    """For each link ``[2, L]`` an unlinked pair with the same first node; both nodes in the order of a question.
+
+    The second node is that of a pair of `others` ``[2, L]``. That pair itself is the rival where the new one would be
+    one of the sorted ranks `taken`, or no pair of one graph.
+    """
+    first, found = asked(space, links)[0], np.empty_like(links)
+    # Graph by graph, so that most nodes meet one of their own graph.
+    order, theirs = (np.argsort(graph_of[nodes], kind="stable") for nodes in (first, others[0]))
+    found[:, order] = asked(space, others)[:, theirs]
+    changed = np.stack([first, found[1]])
+    fits = (changed[0] != changed[1]) & (graph_of[changed[0]] == graph_of[changed[1]])
+    changed = np.where(fits, changed, found)
+    ranks = space.rank(space.oriented(changed))
+    known = taken[np.searchsorted(taken, ranks).clip(max=taken.size - 1)] == ranks
+    return np.where(known, found, changed)
+
+
 def _others(ptr: IntArray, node: int) -> IntArray:
     graph = int(np.searchsorted(ptr, node, side="right")) - 1
     nodes = np.arange(ptr[graph], ptr[graph + 1])

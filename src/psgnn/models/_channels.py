@@ -12,6 +12,7 @@ from psgnn.models._anchor_sets import AnchorSet, channels_of
 from psgnn.models._interfaces import Encoder
 from psgnn.models._view import TensorView
 from psgnn.positions._frame import aligned_rows
+from psgnn.positions._kinds import node_columns
 from psgnn.positions._measure import FARTHEST_FROM_MEAN, HEATS, Parts, Positions
 from psgnn.positions._roles import ROLES
 
@@ -162,6 +163,46 @@ class ChannelEncoder(Encoder):
         """Standardise by what is known of these nodes."""
         if self.traits is not None:
             self.traits.calibrate(positions)
+
+
+class DirectedEncoder(Encoder):
+    """Two vectors of a node, as the source of links and as their target, one behind the other.
+
+    Each is that of a `ChannelEncoder` of its own, and a map of what is known of the node's links in either direction.
+    """
+
+    reads_positions = two_ends = True
+    mean: torch.Tensor
+    deviation: torch.Tensor
+
+    def __init__(self, parts: Parts, hidden: int, *, dropout: float, in_channels: int = 0) -> None:
+        super().__init__()
+        self.parts, width = parts, node_columns(parts.kinds)
+        self.ends = nn.ModuleList(
+            ChannelEncoder(parts, hidden, dropout=dropout, in_channels=in_channels) for _ in range(2)
+        )
+        self.maps = nn.ModuleList(nn.Linear(width, ROLE_NUMBERS) for _ in range(2))
+        self.register_buffer("mean", torch.zeros(width))
+        self.register_buffer("deviation", torch.ones(width))
+
+    def forward(self, view: TensorView, choice: AnchorSet, nodes: torch.Tensor | None = None) -> torch.Tensor:
+        """Vectors ``[n, 2 d]`` of the nodes, or of all."""
+        table = torch.from_numpy(channels_of(view, choice, self.parts).kind_measures.node_table)
+        rows = table if nodes is None else table[nodes.cpu()]
+        known = (rows.to(self.mean.device) - self.mean) / self.deviation
+        known = known.clamp(-FARTHEST_FROM_MEAN, FARTHEST_FROM_MEAN)
+        found = zip(self.ends, self.maps, strict=True)
+        return torch.cat(
+            [part for end, map in found for part in (end(view, choice, nodes), map(known))], dim=1
+        )
+
+    def calibrate(self, positions: Positions) -> None:
+        """Standardise by what is known of these nodes."""
+        for end in self.ends:
+            end.calibrate(positions)  # type: ignore[operator]
+        table = torch.from_numpy(positions.kind_measures.node_table)
+        self.mean.copy_(table.mean(dim=0))
+        self.deviation.copy_(table.std(dim=0) + 1e-3)
 
 
 def _shares(positions: Positions, nodes: torch.Tensor, anchors: torch.Tensor) -> torch.Tensor:

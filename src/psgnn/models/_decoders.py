@@ -27,34 +27,51 @@ GROUPS = 8
 
 
 class DotDecoder(Decoder):
-    """The paper's: the dot product of the two embeddings; with ``offset``, plus a learned number."""
+    """The paper's: the dot product of the two embeddings; with ``offset``, plus a learned number.
+
+    With ``halves``, that of the first half of the first and the second half of the second.
+    """
 
     similarity = "dot"
 
-    def __init__(self, *, offset: bool = False) -> None:
+    def __init__(self, *, offset: bool = False, halves: bool = False) -> None:
         super().__init__()
+        self.halves = halves
         self.offset = nn.Parameter(torch.zeros(())) if offset else None
 
     def forward(self, h: torch.Tensor, pairs: torch.Tensor) -> torch.Tensor:
         """Scores ``[P]`` of pairs ``[2, P]`` of rows of ``h [N, d]``."""
-        dot = pair_dots(h, pairs)
+        dot = pair_dots(h, pairs) if not self.halves else torch.mul(*_ends(h, pairs, halves=True)).sum(dim=1)
         return dot if self.offset is None else dot + self.offset
 
 
 class DistanceDecoder(Decoder):
-    r"""Near means likely: :math:`b - e^s \lVert h_u - h_v \rVert_2`, with learned scale and offset."""
+    r"""Near means likely: :math:`b - e^s \lVert h_u - h_v \rVert_2`, with learned scale and offset.
+
+    With ``halves``, the distance from the first half of :math:`h_u` to the second half of :math:`h_v`.
+    """
 
     similarity = "distance"
 
-    def __init__(self) -> None:
+    def __init__(self, *, halves: bool = False) -> None:
         super().__init__()
+        self.halves = halves
         self.scale = nn.Parameter(torch.zeros(()))
         self.offset = nn.Parameter(torch.ones(()))
 
     def forward(self, h: torch.Tensor, pairs: torch.Tensor) -> torch.Tensor:
         """Scores ``[P]`` of pairs ``[2, P]`` of rows of ``h [N, d]``."""
-        apart = (h[pairs[0]] - h[pairs[1]]).square().sum(dim=1)
+        a, b = _ends(h, pairs, halves=self.halves)
+        apart = (a - b).square().sum(dim=1)
         return self.offset - self.scale.exp() * (apart + 1e-8).sqrt()
+
+
+def _ends(h: torch.Tensor, pairs: torch.Tensor, *, halves: bool) -> tuple[torch.Tensor, torch.Tensor]:
+    """The rows of the two nodes of pairs, or the half that says what a node is as a source, and as a target."""
+    if not halves:
+        return h[pairs[0]], h[pairs[1]]
+    half = h.size(1) // 2
+    return h[pairs[0], :half], h[pairs[1], half:]
 
 
 class PairDecoder(Decoder, ABC):

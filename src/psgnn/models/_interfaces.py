@@ -52,6 +52,7 @@ class Encoder(nn.Module):
     """Embeds nodes: ``encoder(view, anchors)``, or ``encoder(view, anchors, nodes)`` where it reads positions."""
 
     reads_positions: ClassVar[bool] = False  # measured once, and then a node costs the same in any graph
+    two_ends: ClassVar[bool] = False  # whether a vector has a half for a node as source, and one as target
     parts: Parts  # of positions, where they are read
 
     def calibrate(self, positions: Positions) -> None:

@@ -13,7 +13,7 @@ from torch import nn
 from psgnn.anchors._rules import named_anchors
 from psgnn.models._anchor_sets import AnyAnchors, channels_of
 from psgnn.models._boosted import LearnedPicker
-from psgnn.models._channels import ChannelEncoder
+from psgnn.models._channels import ChannelEncoder, DirectedEncoder
 from psgnn.models._config import LEARNED_PICKERS, ModelConfig, make_config
 from psgnn.models._decoders import ContextDecoder, DistanceDecoder, DotDecoder, SetDecoder
 from psgnn.models._encoders import AnchorEncoder, ConvEncoder
@@ -21,6 +21,8 @@ from psgnn.models._interfaces import Decoder, Encoder, Picker
 from psgnn.models._pickers import NamedPicker, RandomSets, RulePicker, ScorePicker, SequentialPicker
 from psgnn.models._states import NodeStates, ProductDecoder, StateEncoder
 from psgnn.models._view import TensorView
+from psgnn.positions._context import RIVAL
+from psgnn.positions._kinds import is_ordered
 from psgnn.positions._measure import Parts, Positions
 from psgnn.positions._view import features_of
 from psgnn.scoring._network import read_weights
@@ -41,7 +43,8 @@ class PositionModel(nn.Module):
         self.encoder = encoder
         self.decoder = decoder
         # What makes embeddings comparable where the pair decoder does not read them.
-        self.embedding_decoder = DistanceDecoder() if decoder.similarity is None else None
+        two = encoder.two_ends
+        self.embedding_decoder = DistanceDecoder(halves=two) if decoder.similarity is None else None
 
     @property
     def fixed_anchors(self) -> bool:
@@ -106,13 +109,20 @@ class PositionModel(nn.Module):
         self, view: TensorView, choice: AnyAnchors | None, pairs: torch.Tensor, labels: torch.Tensor
     ) -> torch.Tensor:
         """The loss of the scores; with a set decoder, that of the embeddings is added."""
-        measure = LOSSES[self.config.loss]
-        loss = measure(self.decoder.member_scores(*self._read(view, choice, pairs)), labels)
+        loss = self._loss(self.decoder.member_scores(*self._read(view, choice, pairs)), pairs, labels)
         if self.embedding_decoder is not None:
             some = slice(None, None, self.config.embed_every)
             scores = self.embedding_decoder(*self.embedded(view, choice, pairs[:, some]))
-            loss = loss + measure(scores[:, None], labels[some])
+            loss = loss + self._loss(scores[:, None], pairs[:, some], labels[some])
         return loss
+
+    def _loss(self, scores: torch.Tensor, pairs: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
+        """The loss of each member's scores ``[P, M]``, and of links against their rivals where there are any."""
+        measure = LOSSES[self.config.loss]
+        if not self.config.rivals:
+            return measure(scores, labels)
+        asked = labels != RIVAL
+        return measure(scores[asked], labels[asked]) + rivalry(scores, pairs[0], labels)
 
     def calibrate(self, view: TensorView, choice: AnyAnchors | None, pairs: torch.Tensor) -> None:
         """Take in the scale of what is measured about training pairs, before the first step.
@@ -165,6 +175,22 @@ def pairwise(scores: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
     return (1 - gaps).square().mean()
 
 
+def rivalry(scores: torch.Tensor, firsts: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
+    r"""Mean of :math:`\log(1 + e^{s_- - s_+})` over rivals and links of the same first node, of scores ``[P, M]``.
+
+    What is added to all scores of a node changes nothing: this is about the partners of a node, and cross-entropy
+    about which nodes have links too.
+    """
+    links, rivals = (labels == 1).nonzero()[:, 0], (labels == RIVAL).nonzero()[:, 0]
+    if not len(links) or not len(rivals):
+        return 0 * scores.sum()
+    links = links[firsts[links].argsort(stable=True)]
+    place = torch.searchsorted(firsts[links], firsts[rivals]).clamp(max=len(links) - 1)
+    same = firsts[links[place]] == firsts[rivals]
+    gaps = scores[rivals[same]] - scores[links[place[same]]]
+    return nn.functional.softplus(gaps).sum() / max(gaps.numel(), 1)
+
+
 LOSSES = {"cross-entropy": cross_entropy, "pairwise": pairwise}
 
 
@@ -185,8 +211,15 @@ def build_model(name: str, task: Task, preset: str = "best", seed: int = 0, **op
     in_channels = features_of(task.graphs).shape[1]
     large = task.union.large
     config = make_config(name, task.name, in_channels, preset, seed, large=large, **options)
-    if config.encoder == "channels" and task.union.kinds is not None and "kinds" not in options:
-        config = config.model_copy(update={"kinds": list(task.union.kinds.names)})
+    if (
+        config.encoder == "channels"
+        and config.init == "fresh"
+        and task.union.kinds is not None
+        and "kinds" not in options
+    ):
+        kinds = list(task.union.kinds.names)
+        settings = {"rivals": is_ordered(tuple(kinds)), **options, "kinds": kinds}
+        config = config.model_copy(update={key: settings[key] for key in ("rivals", "kinds")})
     if config.states:
         config = config.model_copy(update={"nodes": task.union.num_nodes})
     model = model_of(config)
@@ -238,7 +271,8 @@ def _encoder(config: ModelConfig) -> Encoder:
     if config.encoder == "states":
         return StateEncoder(config.nodes, config.states, **_state_options(config))
     if config.encoder == "channels":
-        return ChannelEncoder(
+        kind = DirectedEncoder if "directed" in config.kinds else ChannelEncoder
+        return kind(
             _parts(config), config.hidden, dropout=config.dropout, in_channels=_feature_channels(config)
         )
     if config.picker == "none":
@@ -280,7 +314,13 @@ def _decoder(config: ModelConfig) -> Decoder:
     if config.decoder == "product":
         width = config.states if config.encoder == "states" else config.hidden
         return ProductDecoder(width, depth=config.state_depth, dropout=config.state_dropout)
-    return DotDecoder(offset=config.encoder == "channels") if config.decoder == "dot" else DistanceDecoder()
+    channels = config.encoder == "channels"
+    halves = channels and "directed" in config.kinds
+    return (
+        DotDecoder(offset=channels, halves=halves)
+        if config.decoder == "dot"
+        else DistanceDecoder(halves=halves)
+    )
 
 
 def _state_options(config: ModelConfig) -> dict[str, Any]:

@@ -15,10 +15,11 @@ import numpy.typing as npt
 
 from psgnn.distances._propagation import Floats
 from psgnn.graph._graph import Adjacency, GraphBatch, IntArray
-from psgnn.graph._pair_space import KnownLinks
+from psgnn.graph._pair_space import KnownLinks, rivals_of
 from psgnn.graph._sampling import NonEdges, distinct_integers
 from psgnn.kernels._csr import triangles
 from psgnn.kernels._profiles import look_up
+from psgnn.positions._kinds import is_ordered
 from psgnn.positions._measure import Positions, positions_of
 from psgnn.positions._statistics import pair_statistics
 from psgnn.positions._view import View
@@ -35,6 +36,7 @@ LEAST_OF_KINDS = 3  # lessons, where there are directions, sides, strengths, len
 LAST_SEEN, EARLIER = 0.8, 0.05  # of the links by time: the share seen, and how much less each lesson sees
 MOST_REHEARSALS = 4
 REHEARSAL_SEED = 100  # of the links that are hidden for it; lessons have the seeds 0 to 5
+RIVAL = -1  # the label of pairs that are compared with a link of the same place
 USE = 3  # of weights that do not change, on a graph; it is in the identity of recorded runs
 BINS = 16
 LARGEST_RATIO = 4.0
@@ -69,7 +71,8 @@ def lessons_of(positions: Positions) -> Iterator[tuple[Positions, IntArray, Floa
     """What the graph itself teaches: views without some of its links, pairs ``[2, P]`` to score there, their labels.
 
     Enough views to hide `LESSON_LINKS` links altogether, but at most `MOST_LESSONS`. Their ratios are those of the
-    whole graph, which were counted with other links hidden.
+    whole graph, which were counted with other links hidden. Where pairs have an order, an unlinked pair per link comes
+    last, with the link's first node and the label `RIVAL`.
     """
     ratios, count = context_of(positions).ratios, number_hidden(positions)
     if ratios is None:
@@ -77,9 +80,21 @@ def lessons_of(positions: Positions) -> Iterator[tuple[Positions, IntArray, Floa
     for seed in range(1, 1 + lessons_for(count, bool(positions.parts.kinds))):
         seen, links, unlinked = hide_links(positions, seed)
         seen.view.context = seen, Context(graph_shapes(seen), ratios)
-        labels = np.repeat(np.array([1, 0], np.float32), [links.shape[1], unlinked.shape[1]])
-        pairs = seen.view.alike("pairs", partial(np.concatenate, [links, unlinked], axis=1))
+        parts = [links, unlinked]
+        if is_ordered(positions.parts.kinds):
+            parts.append(_rivals(positions.view.union, links, unlinked, seed))
+        labels = np.repeat(
+            np.array([1, 0, RIVAL][: len(parts)], np.float32), [part.shape[1] for part in parts]
+        )
+        pairs = seen.view.alike("pairs", partial(np.concatenate, parts, axis=1))
         yield seen, pairs, labels
+
+
+def _rivals(union: GraphBatch, links: IntArray, unlinked: IntArray, seed: int) -> IntArray:
+    """An unlinked pair for each of the links ``[2, L]``, with the same first node where there is one."""
+    known = KnownLinks(union)
+    others = np.random.default_rng(seed).choice(unlinked, links.shape[1], axis=1)
+    return rivals_of(known.space, union.graph_of, links, others, np.sort(known.space.rank(known.pairs)))
 
 
 def context_of(positions: Positions) -> Context:

@@ -109,6 +109,11 @@ def kind_columns(kinds: tuple[str, ...], *, roles: bool) -> list[Column]:
     return [Column(c.group, f"{c.name}, {what}") for what in ("mean", "difference") for c in found]
 
 
+def node_columns(kinds: tuple[str, ...]) -> int:
+    """The width of `KindMeasures.node_table`."""
+    return 2 * (len(lens_names(kinds)) + (len(MEMORIES) + len(_AGES)) * ("times" in kinds))
+
+
 def is_ordered(kinds: tuple[str, ...]) -> bool:
     """Whether the two nodes of a pair play different parts."""
     return "directed" in kinds or "sides" in kinds
@@ -244,6 +249,16 @@ class KindMeasures:
                 ends.append(np.log(age + 1e-4))
             found.append((ends[0], ends[1]))
         return found
+
+    @cached_property
+    def node_table(self) -> Floats:
+        """What links from and to every node amount to, through all lenses and by how recent they are, ``[N, D]``."""
+        sums = [(lens.out_sum, lens.in_sum) for lens in self.lenses]
+        columns = [np.log(part + FLOOR) for pair in sums for part in pair]
+        if "times" in self.kinds:
+            columns += [np.log(part + FLOOR) for pair in self.activity for part in pair]
+            columns += [part for pair in self.ages for part in pair]
+        return np.stack(columns, axis=1).astype(np.float32)
 
     @cached_property
     def _lanes(self) -> tuple[IntArray, IntArray]:

@@ -191,14 +191,14 @@ def partners(scorer: Scorer, node: int, top: int) -> tuple[IntArray, npt.NDArray
     known = adjacency if batch.kinds is None else batch.kinds.outgoing
     linked = known.indices[known.indptr[node] : known.indptr[node + 1]].astype(np.int64)
     others = np.arange(first, last) if last - first <= MOST_ROW else _near(scorer, node)
-    others = np.setdiff1d(others, np.append(linked, node))
-    pairs = np.stack([np.full(others.size, node), others])
-    pairs = pairs[:, pair_space(batch).holds(pairs)]
-    if others.size and not pairs.size:
+    others = others[others != node]
+    asked = others[pair_space(batch).holds(np.stack([np.full(others.size, node), others]))]
+    if others.size and not asked.size:
         raise InputError(
             f"links go from the other side to '{name_of(scorer, node)}'; ask about a node of that side"
         )
-    others = pairs[1]
+    others = np.setdiff1d(asked, linked)
+    pairs = np.stack([np.full(others.size, node), others])
     scores = scorer.score(pairs)
     best = np.argsort(-scores, kind="stable")[:top]
     return pairs[:, best], scores[best]

@@ -17,7 +17,7 @@ from safetensors.numpy import load
 from psgnn.distances._propagation import Floats
 from psgnn.errors import InputError, unknown_name
 from psgnn.graph._graph import IntArray
-from psgnn.positions._context import BINS, LARGEST_RATIO, SHAPE, context_columns
+from psgnn.positions._context import BINS, LARGEST_RATIO, RIVAL, SHAPE, context_columns
 from psgnn.positions._measure import (
     DIFFUSION_STEPS,
     FARTHEST_FROM_MEAN,
@@ -142,19 +142,23 @@ class Seat:
         """Fit the correction to `lessons_of` the graph, in closed form; None where there are no lessons.
 
         It is one Newton step of ridge logistic regression that begins with the network's own scores: few lessons leave
-        them as they are. Links and other pairs count the same together.
+        them as they are. Links and other pairs count the same together, and so do links against their rivals.
         """
-        columns, labels = [], []
+        columns, labels, gaps = [], [], []
         for positions, pairs, truth in lessons:
             statistics = pair_statistics(positions, pairs)
             context = context_columns(positions, pairs, statistics, strict=self.strict)
             scores = self.network.plain_scores(statistics, context)
-            columns.append(self.network.correction_columns(statistics, context, scores).astype(np.float64))
-            labels.append(truth.astype(np.float64))
+            x = self.network.correction_columns(statistics, context, scores).astype(np.float64)
+            asked, rivals = truth != RIVAL, truth == RIVAL
+            columns.append(x[asked])
+            labels.append(truth[asked].astype(np.float64))
+            gaps.append(x[truth == 1][: rivals.sum()] - x[rivals])
         if not columns:
             return None
         fresh = STEPS_OF_KINDS if self.positions.parts.kinds else 0
-        return newton_step(np.concatenate(columns), np.concatenate(labels), fresh=fresh).astype(np.float32)
+        parts = [np.concatenate(part) for part in (columns, labels, gaps)]
+        return newton_step(*parts, fresh=fresh).astype(np.float32)
 
     def score_statistics(self, statistics: Floats, pairs: IntArray) -> Floats:
         """Score pairs by statistics ``[P, S]`` that need not be their own: what explanations ask."""
@@ -162,11 +166,13 @@ class Seat:
         return self.network.corrected_scores(statistics, context, self.correction)
 
 
-def newton_step(columns: np.ndarray, labels: np.ndarray, *, fresh: int = 0) -> np.ndarray:
+def newton_step(
+    columns: np.ndarray, labels: np.ndarray, gaps: np.ndarray | None = None, *, fresh: int = 0
+) -> np.ndarray:
     """The change of the weights ``[W]`` of columns ``[P, W]``: a constant, the logits so far, further ones.
 
     With `fresh`, that many steps of a regression that begins with nothing, and for which the logits are a column as any
-    other: where they can be far off.
+    other: where they can be far off. Then ``gaps [R, W]`` are links less their rivals, which are to be above 0.
     """
     mean, deviation = columns.mean(axis=0), columns.std(axis=0, ddof=1) + 1e-6
     known = 1 if fresh else 2
@@ -178,10 +184,17 @@ def newton_step(columns: np.ndarray, labels: np.ndarray, *, fresh: int = 0) -> n
     penalty = np.full(mean.size, RIDGE_OF_KINDS if fresh else RIDGE)
     penalty[0] = 1e-6
     step: np.ndarray = np.zeros(mean.size)
+    above = (np.zeros((0, mean.size)) if gaps is None else gaps) / deviation
+    share = labels.size / max(len(above), 1) / 2
     for _ in range(max(fresh, 1)):
         chance = 1 / (1 + np.exp(-(x @ step if fresh else columns[:, 1])))
         curvature = (x * (weight * chance * (1 - chance))[:, None]).T @ x + np.diag(penalty)
-        step += np.linalg.solve(curvature, x.T @ (weight * (labels - chance)) - penalty * step)
+        gradient = x.T @ (weight * (labels - chance)) - penalty * step
+        if fresh and len(above):
+            lost = 1 / (1 + np.exp(above @ step))
+            curvature += share * (above * (lost * (1 - lost))[:, None]).T @ above
+            gradient += share * (above.T @ lost)
+        step += np.linalg.solve(curvature, gradient)
     step /= deviation
     step[0] -= (step * mean).sum()
     step[1] -= fresh > 0  # the correction is added to the logits

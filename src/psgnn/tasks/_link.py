@@ -14,7 +14,7 @@ import numpy.typing as npt
 from psgnn.errors import InputError, check_integer, unknown_name
 from psgnn.graph._graph import Graph, GraphBatch, IntArray
 from psgnn.graph._kinds import Kinds, Numbers
-from psgnn.graph._pair_space import KnownLinks, PairSpace
+from psgnn.graph._pair_space import KnownLinks, PairSpace, rivals_of
 from psgnn.graph._sampling import ListedPairs, NonEdges, Pool, running_total
 from psgnn.tasks._base import (
     FOLDS,
@@ -329,8 +329,16 @@ class LinkPrediction(Task):
         """All pairs but the positives of all splits and the negatives of val and test."""
         if self._seeing is not None:
             return self._seeing._free_pairs
-        taken = [self._train_edges, self.val.pairs, self.test.pairs]
-        return NonEdges(self.space, np.concatenate(taken, axis=1))
+        return NonEdges(self.space, self._taken)
+
+    @property
+    def _taken(self) -> IntArray:
+        return np.concatenate([self._train_edges, self.val.pairs, self.test.pairs], axis=1)
+
+    @cached_property
+    def _taken_ranks(self) -> IntArray:
+        """The ranks of what `_free_pairs` leaves out, sorted."""
+        return np.sort(self.space.rank((self._seeing or self)._taken))
 
     def blind(self) -> Self:
         """A copy for whoever may look at validation alone; fresh negatives stay clear of the test pairs too."""
@@ -379,6 +387,11 @@ class LinkPrediction(Task):
         graph = np.searchsorted(ends[:-1], spread, side="right")
         ranks = np.sort(rng.integers(pool.sizes[graph]) + running_total(pool.sizes)[graph])
         return pool.unrank(ranks)[:, rng.permutation(size)]
+
+    def rivals(self, links: IntArray, rng: np.random.Generator) -> IntArray:
+        """An unlinked pair for each of the links ``[2, L]``, with the node that asks for the link (`rivals_of`)."""
+        others = self.sample_negatives(links.shape[1], rng)
+        return rivals_of(self.space, self.union.graph_of, links, others, self._taken_ranks)
 
 
 def _split(asked: str | None, graphs: Sequence[Graph]) -> str:

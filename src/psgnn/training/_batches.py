@@ -10,8 +10,10 @@ import numpy as np
 import numpy.typing as npt
 
 from psgnn.graph._graph import IntArray
+from psgnn.graph._pair_space import asked
 from psgnn.models._config import ModelConfig
 from psgnn.models._view import TensorView
+from psgnn.positions._context import RIVAL
 from psgnn.tasks import LinkPrediction, Task
 
 MOST_STEP_PAIRS = 32_768
@@ -21,6 +23,7 @@ MOST_STEPS = 1500
 USED_FOLDS = 3
 
 
+LABELS = 1, 0, RIVAL
 Batch = tuple[TensorView, IntArray, npt.NDArray[np.float32]]  # the view, pairs [2, P] and labels [P]
 
 
@@ -138,8 +141,11 @@ class LinkBatches(Batches):
             negatives = self.task.sample_negatives(positives.shape[1] * self.config.negatives, rng)
         else:
             negatives = split.pairs[:, split.labels == 0]
-        labels = np.repeat(np.array([1, 0], np.float32), [positives.shape[1], negatives.shape[1]])
-        return view, np.concatenate([positives, negatives], axis=1), labels
+        parts = [positives, negatives]
+        if self.config.rivals:
+            parts = [asked(self.task.space, positives), negatives, self.task.rivals(positives, rng)]
+        labels = np.repeat(np.array(LABELS[: len(parts)], np.float32), [part.shape[1] for part in parts])
+        return view, np.concatenate(parts, axis=1), labels
 
     @cached_property
     def _positives(self) -> IntArray:

@@ -17,7 +17,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from itertools import islice
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -35,6 +35,7 @@ from threadpoolctl import threadpool_limits
 from psgnn.anchors._rules import batch_anchors
 from psgnn.errors import InputError, MissingExtraError
 from psgnn.graph._graph import GraphBatch, IntArray
+from psgnn.positions._kinds import is_ordered
 from psgnn.positions._measure import Parts, positions_of
 from psgnn.positions._statistics import pair_statistics
 from psgnn.positions._view import View, features_of
@@ -50,8 +51,9 @@ MOST_FOLDS = 10  # each is measured anew
 
 NODE2VEC_PYTHON = "PSGNN_NODE2VEC_PYTHON"
 # Settings of node2vec; with p = q = 1 its walks are of first order. One worker, or the seed would decide nothing.
+EQUAL_STEPS, WEIGHTED_STEPS = "FirstOrderUnweighted", "PreCompFirstOrder"  # PecanPy's modes
 NODE2VEC: tuple[str, ...] = (
-    "--mode", "FirstOrderUnweighted", "--dimensions", "64", "--walk-length", "80", "--num-walks", "10",
+    "--dimensions", "64", "--walk-length", "80", "--num-walks", "10",
     "--window-size", "10", "--p", "1", "--q", "1", "--epochs", "1", "--workers", "1", "--implicit_ids",
 )  # fmt: skip
 
@@ -66,37 +68,59 @@ ROUNDS, ROUNDS_A_CHECK, LEARNING_RATE = 400, 10, 0.05
 def node2vec(task: Task, seed: int) -> PairScores:
     r"""Embeddings :math:`h_v \in R^{64}` of random walks on the visible graph (PecanPy).
 
+    Where links have directions, strengths or lengths, walks that follow them (steps in proportion to the strength, or
+    to one over the length) are tried too.
+
     The score is the best on validation of :math:`\cos(h_u, h_v)`, :math:`h_u \cdot h_v` and a logistic regression
     on :math:`h_u \odot h_v`. The regression learns from the training pairs; in link prediction those that are
     linked are edges of the graph that was embedded, as is usual for node2vec.
     """
-    h = _embed(task.union, seed)
+    scorers = [scorer for h in _embeddings(task.union, seed) for scorer in _of_embeddings(task, h, seed)]
+    return max(scorers, key=lambda scorer: _validation_auc(task, scorer(task.val.pairs)))
+
+
+def _of_embeddings(task: Task, h: Matrix, seed: int) -> list[PairScores]:
+    """Ways to score pairs by embeddings ``[N, 64]``."""
     unit = h / np.maximum(np.linalg.norm(h, axis=1, keepdims=True), 1e-12)
+    ordered = task.union.kinds is not None and is_ordered(task.union.kinds.names)
     chosen = _sample(task.train.labels.size, MOST_TRAINING_PAIRS, np.random.default_rng(seed))
     regression = make_pipeline(StandardScaler(), LogisticRegression(max_iter=1000))
 
     def hadamard(pairs: IntArray) -> npt.NDArray[np.float64]:
-        return np.asarray(h[pairs[0]] * h[pairs[1]], np.float64)
+        a, b = h[pairs[0]], h[pairs[1]]
+        return np.concatenate([a * b, *([a, b] if ordered else [])], axis=1, dtype=np.float64)
 
     with threadpool_limits(1):  # the order in which threads add up would show in the last digits
         regression.fit(hadamard(task.train.pairs[:, chosen]), task.train.labels[chosen])
-    scorers: list[PairScores] = [
+    return [
         lambda pairs: (unit[pairs[0]] * unit[pairs[1]]).sum(axis=1),
         lambda pairs: (h[pairs[0]] * h[pairs[1]]).sum(axis=1),
         lambda pairs: regression.decision_function(hadamard(pairs)),
     ]
-    return max(scorers, key=lambda scorer: _validation_auc(task, scorer(task.val.pairs)))
 
 
-def _embed(union: GraphBatch, seed: int) -> Matrix:
-    """Embeddings ``[N, 64]``."""
+def _embeddings(union: GraphBatch, seed: int) -> Iterator[Matrix]:
+    """Embeddings of the plain graph, and of what is known of its links."""
+    links, kinds = union.adjacency, union.kinds
+    yield _embed((links.indptr, links.indices, np.ones(links.indices.size)), EQUAL_STEPS, seed)
+    if kinds is None or not (kinds.directed or kinds.strengths is not None or kinds.lengths is not None):
+        return
+    weights = np.ones(kinds.edges.shape[1]) if kinds.strengths is None else kinds.strengths
+    if kinds.strengths is None and kinds.lengths is not None:
+        weights = np.median(kinds.lengths) / kinds.lengths
+    arcs = kinds.outgoing
+    yield _embed((arcs.indptr, arcs.indices, kinds.along(weights, arcs)), WEIGHTED_STEPS, seed)
+
+
+def _embed(links: tuple[Any, Any, Any], mode: str, seed: int) -> Matrix:
+    """Embeddings ``[N, 64]`` of a graph as CSR: its rows, their entries and the weights of these."""
     python = os.environ.get(NODE2VEC_PYTHON) or sys.executable
-    adjacency = union.adjacency
+    indptr, indices, weights = links
     with TemporaryDirectory(prefix="psgnn-node2vec-") as folder:
         graph, embeddings = Path(folder, "graph.npz"), Path(folder, "embeddings.npz")
-        weights = np.ones(adjacency.indices.size, np.float32)
-        np.savez(graph, indptr=adjacency.indptr, indices=adjacency.indices, data=weights)
+        np.savez(graph, indptr=indptr, indices=indices, data=weights.astype(np.float32))
         command = [python, "-m", "pecanpy.cli", "--input", str(graph), "--output", str(embeddings), *NODE2VEC]
+        command += ["--mode", mode, *(["--weighted"] if mode == WEIGHTED_STEPS else [])]
         try:
             done = subprocess.run(
                 [*command, "--random_state", str(seed % 2**32)],
@@ -118,7 +142,7 @@ def _embed(union: GraphBatch, seed: int) -> Matrix:
                 f"name a Python that has both by {NODE2VEC_PYTHON}"
             )
         with np.load(embeddings) as found:
-            h = np.empty((union.num_nodes, found["data"].shape[1]), np.float32)
+            h = np.zeros((indptr.size - 1, found["data"].shape[1]), np.float32)
             # PecanPy writes the nodes that its walks met most often first.
             h[found["IDs"].astype(np.int64)] = found["data"]
     return h
