@@ -17,11 +17,13 @@ from psgnn.graph._kinds import merged_graph
 from psgnn.graph._pair_space import pair_space
 from psgnn.models import build_model
 from psgnn.models._models import rivalry
+from psgnn.models._view import view_of
 from psgnn.positions._context import RIVAL
 from psgnn.scoring import answer, evaluate_links, explain, predict, pretrained, top_links
 from psgnn.scoring._scorer import Scorer
 from psgnn.tasks import LinkPrediction
 from psgnn.training import fit, load
+from psgnn.training._batches import batches_of
 
 PEOPLE, FILMS = 60, 140
 
@@ -289,3 +291,21 @@ def test_rivals_are_about_the_partners_of_a_node() -> None:
     assert torch.isclose(loss, torch.log1p(gaps.exp()).mean())
     assert torch.isclose(loss, rivalry(scores + firsts[:, None], firsts, labels))
     assert rivalry(scores[:4], firsts[:4], labels[:4]) == 0
+
+
+@pytest.mark.parametrize("kind", ["sides, times", "directed"])
+def test_a_part_of_a_step_has_links_beside_their_rivals(kind: str) -> None:
+    """So each process of a job compares its own links."""
+    task = LinkPrediction(GRAPHS[kind], seed=0)
+    config = build_model("psgnn", task, seed=0).config
+    assert config.rivals
+    view = view_of(task.graphs)
+    batches = batches_of(task, view, config, 100, whole=True)
+    _, pairs, labels = batches.draw(0, np.random.default_rng(0))
+    links = (labels == 1).sum()
+    assert (labels == 0).sum() == config.negatives * links
+    assert (labels == RIVAL).sum() == links
+    for part in np.array_split(np.arange(labels.size), 3):
+        some, firsts = labels[part], pairs[0, part]
+        met = np.isin(firsts[some == RIVAL], firsts[some == 1])
+        assert met.mean() > 0.5

@@ -121,8 +121,8 @@ class PositionModel(nn.Module):
         measure = LOSSES[self.config.loss]
         if not self.config.rivals:
             return measure(scores, labels)
-        asked = labels != RIVAL
-        return measure(scores[asked], labels[asked]) + rivalry(scores, pairs[0], labels)
+        asked, loss = labels != RIVAL, rivalry(scores, pairs[0], labels)
+        return loss + measure(scores[asked], labels[asked]) if bool(asked.any()) else loss
 
     def calibrate(self, view: TensorView, choice: AnyAnchors | None, pairs: torch.Tensor) -> None:
         """Take in the scale of what is measured about training pairs, before the first step.

@@ -144,8 +144,14 @@ class LinkBatches(Batches):
         parts = [positives, negatives]
         if self.config.rivals:
             parts = [asked(self.task.space, positives), negatives, self.task.rivals(positives, rng)]
-        labels = np.repeat(np.array(LABELS[: len(parts)], np.float32), [part.shape[1] for part in parts])
-        return view, np.concatenate(parts, axis=1), labels
+        sizes = [part.shape[1] for part in parts]
+        labels = np.repeat(np.array(LABELS[: len(parts)], np.float32), sizes)
+        pairs = np.concatenate(parts, axis=1)
+        if self.config.rivals:
+            # Links beside their rivals: each process of a job gets a run of the pairs.
+            order = np.argsort(np.concatenate([np.arange(size) / size for size in sizes]), kind="stable")
+            pairs, labels = pairs[:, order], labels[order]
+        return view, pairs, labels
 
     @cached_property
     def _positives(self) -> IntArray:
