@@ -3,9 +3,10 @@
 Run: python lab/benchmarks/kinds.py --json lab/benchmarks/results/kinds.json [DATASET ...]
 
 Every method is asked the same test pairs: psgnn trained and its ready-made weights; both once more as if the file said
-nothing but who is linked (*plain*); every rule, those of the kind too; and node2vec, for which `PSGNN_NODE2VEC_PYTHON`
-names a Python with PecanPy. Metrics per node rest on 100 test links at random, recall on all of the nodes that
-100,000 pairs allow. Graphs whose links have times have one split, by time, others a random one per seed.
+nothing but who is linked (*plain*); every rule, those of the kind too; node2vec, for which `PSGNN_NODE2VEC_PYTHON`
+names a Python with PecanPy; and ALS and BPR where there are two sides, if `PSGNN_IMPLICIT_PYTHON` names one with
+implicit. Graphs whose links have times have one split, by time, others a random one per seed. Metrics per node rest on
+100 test links at random, recall on as many nodes as 100,000 pairs allow.
 
 The record is written after each row, and what is in it is not measured again. `--seeds`, `--epochs` and `--only` make
 it shorter, `--table` prints the record and measures nothing.
@@ -15,9 +16,11 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import resource
 from collections.abc import Callable, Iterator
 from fnmatch import fnmatch
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -32,10 +35,13 @@ from psgnn.tasks import LinkPrediction
 from psgnn.tasks._metrics import evaluate
 from psgnn.training import fit
 from psgnn.training._peers import PEERS
+from recommenders import recommenders
 
 DATASETS = ("college-messages", "oldenburg-roads", "bitcoin-otc", "openflights", "movielens-100k")
 SHOWN = ("auc", "ap", "mrr_per_node", "recall@20_per_node")
 FIRST_SEED, SEEDS = 100, 5
+
+IMPLICIT = "PSGNN_IMPLICIT_PYTHON"
 
 Score = Callable[[IntArray], np.ndarray]
 Row = dict[str, Any]  # of the record: graph, method, seed and metrics
@@ -55,6 +61,10 @@ def methods(task: LinkPrediction, seed: int, epochs: int | None) -> Iterator[tup
     yield "psgnn, trained", trained
     yield "psgnn, trained, plain", lambda: trained(kinds=[])
     yield "node2vec", lambda: PEERS["node2vec"](task, seed)
+    if task.graphs[0].sides is not None and IMPLICIT in os.environ:
+        learned = cache(lambda: recommenders(task, os.environ[IMPLICIT]))
+        for title in ("ALS", "BPR"):
+            yield title, lambda title=title: learned()[title]
     for rule in (*HEURISTICS.builtin, *kind_rules(task.graphs[0].kind)):
         yield rule, lambda rule=rule: lambda pairs: score_pairs(rule, task.union, pairs, seed)
 
@@ -114,16 +124,16 @@ def markdown(rows: list[Row]) -> str:
         for row in rows:
             if row["graph"] == name:
                 found.setdefault(row["method"], []).append(row)
-        best = {key: max(_mean(runs, key) for runs in found.values()) for key in SHOWN}
+        best = {key: np.nanmax([_mean(runs, key) for runs in found.values()] + [0]) for key in SHOWN}
         lines = [f"**{name}**\n", "| method | splits | AUC | AP | per-node MRR | recall@20 | CPU s |"]
         lines.append("| --- | ---: | ---: | ---: | ---: | ---: | ---: |")
         order = sorted(found, key=lambda title: (not title.startswith("psgnn"), -_mean(found[title], "auc")))
         for title in order:
             runs = found[title]
             cells = [_cell(_mean(runs, key), best[key]) for key in SHOWN]
-            lines.append(
-                f"| {title} | {len(runs)} | {' | '.join(cells)} | {_mean(runs, 'cpu_seconds'):.0f} |"
-            )
+            seconds = _mean(runs, "cpu_seconds")
+            cells.append("-" if np.isnan(seconds) else f"{seconds:.0f}")
+            lines.append(f"| {title} | {len(runs)} | {' | '.join(cells)} |")
         parts.append("\n".join(lines))
     return "\n\n".join(parts) + "\n"
 
