@@ -313,8 +313,8 @@ class LinkPrediction(Task):
         folds share out every graph's edges evenly; on a small graph some get none.
 
         Where the split is by time, a fold hides what came after a moment, as the test does, and asks for what came
-        next. The moments lie between 65 % and 80 % of the training edges, fold 0 has the last one: links of long ago came
-        about otherwise.
+        next. The moments lie between 65 % and 80 % of the training edges, since links of long ago came about otherwise.
+        Fold 0 has the last one.
         """
         if f not in range(self.folds):
             raise InputError(f"there is no fold {f!r}; the task has folds 0..{self.folds - 1}")
