@@ -51,10 +51,11 @@ demo: $(DEMO)
 	@echo "1. Missing links of a village, by weights that have never seen it"
 	$(BIN)/psgnn predict examples/village.csv --top 5 --why
 	$(BIN)/psgnn explain examples/village.csv Dina Leo --quiet
-	@echo "2. A grid, where rules and plain networks fail"
+	@echo "2. Hidden links of a grid: linked nodes share no neighbour, and to a plain network all places look alike"
 	$(BIN)/psgnn compare grid --models gcn --seeds 1 --quiet
+	@echo "3. PSGNN on the same hidden links, seen from anchors: compare its test AUC with the rows above"
 	$(BIN)/psgnn train grid --out demo/run --force
-	@echo "3. What the model sees"
+	@echo "4. What the model sees"
 	$(BIN)/psgnn report demo/run --out demo/report.html --force
 
 quick: $(STAMP)
