@@ -184,7 +184,8 @@ def train_command(
         "test": result.test,
         "test, embeddings alone": result.embedding_test,
     }
-    metrics = [metric for metric in METRIC_LABELS if metric in result.test]
+    several = result.view.union.num_graphs > 1
+    metrics = [m for m in METRIC_LABELS if m in result.test and (several or m != "auc_pooled")]
     shown_columns = ["pairs", *(METRIC_LABELS[metric] for metric in metrics)]
     rows = [
         [name, *(f"{part[metric]:.4f}" if metric in part else "-" for metric in metrics)]

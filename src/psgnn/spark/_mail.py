@@ -28,7 +28,7 @@ import numpy.typing as npt
 
 from psgnn.distances.spark import OUTPUT, _exists, _foreign, _move, _path, _remove
 from psgnn.errors import InputError
-from psgnn.locks import BusyError, locked
+from psgnn.paths import BusyError, locked
 
 if TYPE_CHECKING:
     import pyarrow
