@@ -13,7 +13,7 @@ import pytest
 
 import psgnn
 from psgnn.graph import Graph
-from psgnn.locks import locked
+from psgnn.paths import locked
 from psgnn.positions._context import context_of
 from psgnn.positions._statistics import pair_statistics
 from psgnn.scoring import calibrate, top_links
