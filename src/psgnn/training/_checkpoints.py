@@ -5,21 +5,27 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 
 from psgnn.errors import InputError
 from psgnn.graph._graph import GraphBatch
+from psgnn.memory import peak_bytes
 from psgnn.models._anchor_sets import (
     AnyAnchors,
     anchor_tensors,
     anchors_of_tensors,
 )
+from psgnn.models._config import ModelConfig
 from psgnn.models._models import PositionModel
+from psgnn.tasks import Task
 from psgnn.training import _runs as runs
 from psgnn.training._folder import REPLACE, STATE, check_out, one_line
 from psgnn.training._record import check_history, is_number
+
+if TYPE_CHECKING:
+    from psgnn.training._run import Run
 
 MOMENTS = ("exp_avg", "exp_avg_sq")  # of AdamW, one number per weight; `step` is one number
 COUNTS = ("epoch", "best_epoch", "improved_epoch")
@@ -207,3 +213,31 @@ def _load_state(
         average=average,
         best_choice=choice if best else None,
     )
+
+
+def record_of(
+    task: Task, config: ModelConfig, state: State, result: Run, about: Mapping[str, Any]
+) -> dict[str, Any]:
+    """What is kept of a training: what it was asked, what came out, and what that may depend on."""
+    return {
+        **about,
+        "read": task.read,
+        "epochs_run": state.epoch,
+        "best_epoch": state.best_epoch,
+        "val": result.val,
+        "test": result.test,
+        "embedding_test": result.embedding_test,
+        "history": state.history,
+        "anchors": result.anchors,
+        "graph_numbers": result.numbers,
+        "task": {
+            "name": task.name,
+            "negatives": task.negatives,
+            "split": task.digest,
+            "data": runs.data_hash(result.view),
+        },
+        "config": config.model_dump(),
+        "seconds": round(state.seconds, 3),
+        "peak_memory_mb": peak_bytes() // 2**20,
+        "versions": runs.versions(),
+    }

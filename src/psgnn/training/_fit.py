@@ -20,7 +20,6 @@ import torch
 from psgnn.console import Bar
 from psgnn.errors import InputError, check_integer
 from psgnn.graph._graph import IntArray
-from psgnn.memory import peak_bytes
 from psgnn.models._anchor_sets import AnyAnchors
 from psgnn.models._interfaces import Seen
 from psgnn.models._models import PositionModel
@@ -31,7 +30,7 @@ from psgnn.tasks import LabelledPairs, Task
 from psgnn.tasks._metrics import METRICS, auc_standard_error, evaluate
 from psgnn.training import _runs as runs
 from psgnn.training._batches import USED_FOLDS, batches_of, number_of_steps, step_pairs
-from psgnn.training._checkpoints import State, open_run, save_state
+from psgnn.training._checkpoints import State, open_run, record_of, save_state
 from psgnn.training._folder import alone_in, check_out, remove_run
 from psgnn.training._heldout import part_of, write_held_out
 from psgnn.training._record import check_tensorboard, write_tensorboard
@@ -438,7 +437,8 @@ class _Trainer:
             self.task.hidden_links, numbers=tuple(self.task.kept) if self.task.dropped else (),
             whole=self.task.whole_kinds,
         )  # fmt: skip
-        result.record.update(self._record(state, result))
+        about = {"command": self.command, "seed": self.seed, "epochs": self.epochs, **self.learning}
+        result.record.update(record_of(self.task, self.config, state, result, about))
         return result
 
     def write(self, result: Run, folder: Path | None) -> None:
@@ -447,30 +447,3 @@ class _Trainer:
             write_held_out(folder, self.task, self.seed)
             save_run(folder, result)
         self.team.wait()
-
-    def _record(self, state: State, result: Run) -> dict[str, Any]:
-        return {
-            "command": self.command,
-            "read": self.task.read,
-            "seed": self.seed,
-            "epochs": self.epochs,
-            "epochs_run": state.epoch,
-            "best_epoch": state.best_epoch,
-            "val": result.val,
-            "test": result.test,
-            "embedding_test": result.embedding_test,
-            "history": state.history,
-            "anchors": result.anchors,
-            "graph_numbers": result.numbers,
-            "task": {
-                "name": self.task.name,
-                "negatives": self.task.negatives,
-                "split": self.task.digest,
-                "data": runs.data_hash(self.view),
-            },
-            "config": self.config.model_dump(),
-            **self.learning,
-            "seconds": round(state.seconds, 3),
-            "peak_memory_mb": peak_bytes() // 2**20,
-            "versions": runs.versions(),
-        }
