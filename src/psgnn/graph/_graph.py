@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from psgnn.console import html_line, html_table, shortened
-from psgnn.errors import InputError, MissingExtraError
+from psgnn.errors import InputError
 from psgnn.graph._kinds import PER_EDGE, Kinds
 from psgnn.kernels._csr import (
     bucket_edges,
@@ -241,7 +241,7 @@ class Graph:
         return self.adjacency.edges() if self.arcs is None else self.arcs
 
     @property
-    def _edge_columns(self) -> dict[str, npt.NDArray[np.float64]]:
+    def edge_columns(self) -> dict[str, npt.NDArray[np.float64]]:
         """What every edge has, by the name of its column."""
         known = {name.removesuffix("s"): getattr(self, name) for name in PER_EDGE}
         return {name: column for name, column in known.items() if column is not None}
@@ -252,20 +252,9 @@ class Graph:
         What edges have is ``edge_strength``, ``edge_length``, ``edge_time`` and ``edge_last_time``, one number per
         column of ``edge_index``. It needs the extra ``train``.
         """
-        try:
-            import torch
-            from torch_geometric.data import Data
-        except ImportError:
-            raise MissingExtraError("torch_geometric", "train", "to_pyg") from None
-        arrays = {"x": self.x, "y": self.y, **self.split}
-        tensors = {key: torch.tensor(value) for key, value in arrays.items() if value is not None}
-        edges, columns = self.edges, self._edge_columns
-        if not self.directed:
-            edges = np.concatenate([edges, edges[::-1]], axis=1) if columns else self.adjacency.edge_index()
-        for name, column in columns.items():
-            tensors[f"edge_{name}"] = torch.tensor(column if self.directed else np.tile(column, 2))
-        edge_index = torch.tensor(edges)
-        return Data(edge_index=edge_index, num_nodes=self.num_nodes, node_names=[*self.names], **tensors)
+        from psgnn.graph._in_memory import to_pyg
+
+        return to_pyg(self)
 
     def to_networkx(self) -> networkx.Graph:
         """The graph as a networkx graph whose nodes are the names, directed if it is.
@@ -273,36 +262,18 @@ class Graph:
         Classes become the attribute ``y`` of nodes, sides ``side``, and what edges have ``strength``, ``length``,
         ``time`` and ``last_time``.
         """
-        try:
-            import networkx
-        except ImportError:
-            raise MissingExtraError("networkx", "networkx", "to_networkx") from None
-        graph = networkx.DiGraph() if self.directed else networkx.Graph()
-        graph.add_nodes_from(self.names)
-        for row in self.to_polars().iter_rows(named=True):
-            graph.add_edge(row.pop("source"), row.pop("target"), **row)
-        for key, column in (("y", self.y), ("side", self.sides)):
-            if column is not None:
-                networkx.set_node_attributes(graph, dict(zip(self.names, column.tolist(), strict=True)), key)
-        return graph
+        from psgnn.graph._in_memory import to_networkx
+
+        return to_networkx(self)
 
     def to_scipy(self) -> scipy.sparse.csr_array:
         """The adjacency matrix ``[N, N]`` with ones for edges, or with their strengths or lengths.
 
         It is symmetric; of a directed graph entry ``[u, v]`` is the edge from u to v.
         """
-        import scipy.sparse
+        from psgnn.graph._in_memory import to_scipy
 
-        values = self.strengths if self.strengths is not None else self.lengths
-        if self.directed or values is not None:
-            entries = np.ones(self.num_edges, np.float32) if values is None else values
-            shape = (self.num_nodes, self.num_nodes)
-            found = scipy.sparse.csr_array((entries, tuple(self.edges)), shape=shape)
-            return found if self.directed else scipy.sparse.csr_array(found + found.T)
-        ones = np.ones(self.adjacency.indices.size, np.float32)
-        parts = ones, self.adjacency.indices, self.adjacency.indptr
-        # A copy, since methods of SciPy such as eliminate_zeros write into these arrays.
-        return scipy.sparse.csr_array(parts, shape=(self.num_nodes, self.num_nodes), copy=True)
+        return to_scipy(self)
 
     def to_polars(self) -> polars.DataFrame:
         """Every edge once by the names of its ends: the columns ``source`` and ``target``, and what else edges have.
@@ -313,7 +284,7 @@ class Graph:
 
         names = polars.Series(self.names, dtype=polars.String)
         table = polars.DataFrame({"source": names[self.edges[0]], "target": names[self.edges[1]]})
-        return table.with_columns(**self._edge_columns)
+        return table.with_columns(**self.edge_columns)
 
     def __repr__(self) -> str:
         parts = [f"nodes={self.num_nodes}", f"edges={self.num_edges}"]

@@ -12,9 +12,9 @@ import numpy as np
 import polars as pl
 import scipy  # its parts load when they are used
 
-from psgnn.errors import InputError
+from psgnn.errors import InputError, MissingExtraError
 from psgnn.graph._edges import Edges, edges_of
-from psgnn.graph._graph import check_names, list_names, pyg_num_nodes, to_numpy
+from psgnn.graph._graph import Graph, check_names, list_names, pyg_num_nodes, to_numpy
 from psgnn.graph._headers import first_pair, ignored_columns, named_pair
 from psgnn.graph._matrices import from_edge_index, from_matrix
 from psgnn.graph._node_table import NodeTable
@@ -185,3 +185,54 @@ def _from_data(data: PygData) -> Edges:
     attributes = {key: to_numpy(data[key]) for key in ("x", "y") if data.get(key) is not None}
     known = None if weight is None else values.reshape(-1).astype(np.float64)
     return replace(edges, names=names, weighted=weight is not None, weight=known, attributes=attributes)
+
+
+# To other libraries
+
+
+def to_pyg(graph: Graph) -> PygData:
+    """`Graph.to_pyg`."""
+    try:
+        import torch
+        from torch_geometric.data import Data
+    except ImportError:
+        raise MissingExtraError("torch_geometric", "train", "to_pyg") from None
+    arrays = {"x": graph.x, "y": graph.y, **graph.split}
+    tensors = {key: torch.tensor(value) for key, value in arrays.items() if value is not None}
+    edges, columns = graph.edges, graph.edge_columns
+    if not graph.directed:
+        edges = np.concatenate([edges, edges[::-1]], axis=1) if columns else graph.adjacency.edge_index()
+    for name, column in columns.items():
+        tensors[f"edge_{name}"] = torch.tensor(column if graph.directed else np.tile(column, 2))
+    edge_index = torch.tensor(edges)
+    return Data(edge_index=edge_index, num_nodes=graph.num_nodes, node_names=[*graph.names], **tensors)
+
+
+def to_networkx(graph: Graph) -> networkx.Graph:
+    """`Graph.to_networkx`."""
+    try:
+        import networkx
+    except ImportError:
+        raise MissingExtraError("networkx", "networkx", "to_networkx") from None
+    found = networkx.DiGraph() if graph.directed else networkx.Graph()
+    found.add_nodes_from(graph.names)
+    for row in graph.to_polars().iter_rows(named=True):
+        found.add_edge(row.pop("source"), row.pop("target"), **row)
+    for key, column in (("y", graph.y), ("side", graph.sides)):
+        if column is not None:
+            networkx.set_node_attributes(found, dict(zip(graph.names, column.tolist(), strict=True)), key)
+    return found
+
+
+def to_scipy(graph: Graph) -> scipy.sparse.csr_array:
+    """`Graph.to_scipy`."""
+    values = graph.strengths if graph.strengths is not None else graph.lengths
+    if graph.directed or values is not None:
+        entries = np.ones(graph.num_edges, np.float32) if values is None else values
+        shape = (graph.num_nodes, graph.num_nodes)
+        found = scipy.sparse.csr_array((entries, tuple(graph.edges)), shape=shape)
+        return found if graph.directed else scipy.sparse.csr_array(found + found.T)
+    ones = np.ones(graph.adjacency.indices.size, np.float32)
+    parts = ones, graph.adjacency.indices, graph.adjacency.indptr
+    # A copy, since methods of SciPy such as eliminate_zeros write into these arrays.
+    return scipy.sparse.csr_array(parts, shape=(graph.num_nodes, graph.num_nodes), copy=True)
