@@ -54,7 +54,7 @@ demo: $(DEMO)
 	@echo "2. Hidden links of a grid: linked nodes share no neighbour, and to a plain network all places look alike"
 	$(BIN)/psgnn compare grid --models gcn --seeds 1 --quiet
 	@echo "3. PSGNN on the same hidden links, seen from anchors: compare its test AUC with the rows above"
-	$(BIN)/psgnn train grid --out demo/run --force
+	$(BIN)/psgnn train grid --no-refit --out demo/run --force
 	@echo "4. What the model sees"
 	$(BIN)/psgnn report demo/run --out demo/report.html --force
 

@@ -76,9 +76,27 @@ def test_the_pair_task_has_nothing_to_refit_on() -> None:
 def test_the_command_says_what_the_metrics_belong_to(tmp_path: Path) -> None:
     graph = tmp_path / "g.csv"
     graph.write_text("\n".join(f"n{u},n{v}" for u, v in nx.connected_caveman_graph(6, 6).edges) + "\n")
-    common = ["train", str(graph), "--epochs", "4", "--refit"]
-    shown = CliRunner().invoke(app, [*common, "--out", str(tmp_path / "run")])
+    shown = CliRunner().invoke(app, ["train", str(graph), "--epochs", "4", "--out", str(tmp_path / "run")])
     assert shown.exit_code == 0, shown.output
     assert "refitted on all" in " ".join(shown.output.split())
     document = json.loads((tmp_path / "run" / "record.json").read_text())
     assert "before the refit" in document["refit"]["metrics"]
+
+
+@pytest.mark.parametrize("why", ["--no-refit", "split", "large"])
+def test_a_large_graph_and_a_split_of_ones_own_are_not_refitted_unasked(why: str, tmp_path: Path) -> None:
+    graph = nx.gnm_random_graph(400, 5005, seed=0) if why == "large" else nx.connected_caveman_graph(6, 6)
+    lines = [f"n{u},n{v}\n" for u, v in graph.edges]
+    parts = {"graph": lines[:-4], "val": lines[-4:-2], "test": lines[-2:]}
+    paths = {name: tmp_path / f"{name}.csv" for name in parts}
+    for name, part in parts.items():
+        paths[name].write_text("".join(part))
+    out = tmp_path / "run"
+    command = ["train", str(paths["graph"]), "--epochs", "1", "--model", "gcn", "--out", str(out)]
+    command += ["--no-refit"] if why == "--no-refit" else []
+    command += (
+        ["--val-links", str(paths["val"]), "--test-links", str(paths["test"])] if why == "split" else []
+    )
+    shown = CliRunner().invoke(app, command)
+    assert shown.exit_code == 0, shown.output
+    assert "refit" not in json.loads((out / "record.json").read_text())

@@ -37,9 +37,9 @@ PRETRAIN = (
     "3",
 )
 COMMANDS: dict[str, tuple[str, ...]] = {
-    "train": (*TRAIN, "--out", "out"),
+    "train": (*TRAIN, "--out", "out", "--no-refit"),
     "train --refit": (*TRAIN, "--out", "out", "--refit"),
-    "train --tensorboard": (*TRAIN, "--out", "out", "--tensorboard", "out-events"),
+    "train --tensorboard": (*TRAIN, "--out", "out", "--no-refit", "--tensorboard", "out-events"),
     "pretrain": (*PRETRAIN, "--quiet", "--out", "out"),
     "predict": ("predict", "../g.csv", "--top", "5", "--out", "out.csv"),
     "predict --for all": ("predict", "../g.csv", "--for", "all", "--top", "1", "--out", "out.parquet"),

@@ -43,6 +43,7 @@ from psgnn.errors import InputError, unknown_name
 from psgnn.paths import without_secrets
 
 TASKS = ("link", "pair")
+REFITTED_LINKS = 5000  # a graph with more of them is refitted only if a person says so
 
 log = logging.getLogger(__name__)
 
@@ -84,11 +85,14 @@ def train_command(
     val_nonlinks: ValNonlinks = None,
     test_nonlinks: TestNonlinks = None,
     refit: Annotated[
-        bool,
+        bool | None,
         typer.Option(
-            "--refit", help="After the test, train again on all links, for predictions (task link)."
+            "--refit/--no-refit",
+            help="After the test, train again on all links, for predictions (task link). "
+            f"Default: where there are at most {REFITTED_LINKS} of them, and no split of your own.",
+            show_default=False,
         ),
-    ] = False,
+    ] = None,
     options: Annotated[
         list[str] | None,
         typer.Option("--option", metavar="KEY=VALUE", help="Setting of the model, such as estimator=simple."),
@@ -146,6 +150,9 @@ def train_command(
     own = {"val_links": val_links, "test_links": test_links, "val_nonlinks": val_nonlinks}
     own["test_nonlinks"] = test_nonlinks
     split = make_task(graphs, task, seed, **task_options(task, graphs, given, negatives, folds, own))
+    if refit is None:
+        few = sum(each.num_edges for each in graphs) <= REFITTED_LINKS
+        refit = task == "link" and few and place()[1] == 1 and not any(own.values())
     if labels is not None and task == "link":
         log.info("the labels are kept for reports; --task pair learns them")
     if out is None:
