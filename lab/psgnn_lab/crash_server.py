@@ -60,9 +60,10 @@ def watch(folder: str, asked: dict[str, Any], report: int, java: bool) -> None:
         call = JavaMember.__call__
 
         def called(member: Any, *arguments: Any) -> Any:
-            if member.name in JAVA_EVENTS:
-                where = arguments[0] if isinstance(arguments[0], str) else arguments[0].toString()
-                if folder in where:  # readers have sequences of paths, and only read
+            # Readers have a method of the same name, which takes a sequence of paths.
+            if member.name in JAVA_EVENTS and (member.name == "parquet") == isinstance(arguments[0], str):
+                where = str(arguments[0])
+                if folder in where:
                     step(f"{member.name} {where.split(folder)[1]}")
             return call(member, *arguments)
 

@@ -147,10 +147,17 @@ def test_a_job_that_is_killed_at_the_end_goes_on_there(
         with pytest.raises(KeyboardInterrupt):
             engine.hop_columns(spark, links, [0], out, progress=note)
     assert not Path(out).exists()
-    before = len(seen)
-    engine.hop_columns(spark, links, [0], out, progress=note)
-    assert len(seen) == before + 1  # that there is nothing more to reach
+    assert seen == [1, 2, 3, 4, 5]
+    assert engine.hop_columns(spark, links, [0], out, progress=note) == 5
+    assert seen == [1, 2, 3, 4, 5]  # the last level says that there is nothing more to reach
     assert read(Path(out))[1][:, 0].tolist() == [0, 1, 2, 3, 4]
+    levels = tmp_path / "below" / "out.levels"
+    (levels / "0123456789ab-None" / "0").mkdir(
+        parents=True
+    )  # as a job leaves it that is killed just before its end
+    with pytest.raises(InputError, match="exists; pass --force"):
+        engine.hop_columns(spark, links, [0], out)
+    assert not levels.exists()
     with monkeypatch.context() as patch:
         patch.setattr(engine, "_move", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
         with pytest.raises(KeyboardInterrupt):

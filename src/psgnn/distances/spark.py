@@ -167,6 +167,8 @@ def hop_columns(
         raise InputError(f"name 1 to {MOST_ANCHORS} different anchors, found {len(anchors)}")
     levels = f"{out.rstrip('/')}.levels"
     if not force and _exists(spark, out):
+        if _foreign(spark, levels, LEVELS) is None:
+            _remove(spark, levels)  # of a job that was killed when its result had its place
         raise InputError(f"{out} exists; pass --force to replace it or choose another --out")
     for path, ours in ((out, OUTPUT), (levels, LEVELS)):
         foreign = _foreign(spark, path, ours)
@@ -179,21 +181,20 @@ def hop_columns(
     if force:
         _remove(spark, levels)
     words = [f"w{i}" for i in range(-(-len(anchors) // WORD))]
-    level = _last_level(spark, levels, identity)
+    level, reached = _last_level(spark, levels, identity), 1
     if level < 0:
         _start(spark, links, anchors, words, f"{levels}/{identity}/0")
         level = 0
     else:
         log.info("going on after level %d of %s", level, levels)
-    while cutoff is None or level < cutoff:
+        reached = _new(spark.read.parquet(f"{levels}/{identity}/{level}"), words).count()
+    while reached and (cutoff is None or level < cutoff):
         state = spark.read.parquet(f"{levels}/{identity}/{level}")
         _next(state, links, words).write.mode("overwrite").parquet(f"{levels}/{identity}/{level + 1}")
         level += 1
         reached = _new(spark.read.parquet(f"{levels}/{identity}/{level}"), words).count()
         if progress is not None:
             progress(level, reached)
-        if reached == 0:
-            break
     found = None
     for at in range(level + 1):
         part = _new(spark.read.parquet(f"{levels}/{identity}/{at}"), words).withColumn("level", F.lit(at))
