@@ -115,6 +115,18 @@ def test_numbers_of_edges_are_no_nodes(tmp_path: Path, text: str) -> None:
     assert links(read_graph(tmp_path / "g.parquet")) == expected
 
 
+def test_ids_of_two_spaces_of_neo4j_are_reported(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    for header, told in (
+        (":START_ID(Person),:END_ID(Film)", True),
+        (":START_ID(Person),:END_ID(Person)", False),
+    ):
+        with caplog.at_level("INFO", "psgnn"):
+            caplog.clear()
+            graph = read_graph(write(tmp_path / "g.csv", f"{header}\n1,2\n2,3\n3,1\n"))
+        assert graph.num_nodes == 3
+        assert ("an id in both columns is one node (--sides if" in caplog.text) is told
+
+
 @pytest.mark.parametrize(
     ("text", "names"),
     [

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
@@ -153,7 +154,8 @@ def _is_finite(text: str) -> bool:
 FEWEST_OF_A_SIDE, FEWEST_FURTHER_EDGES = 2, 3
 # Numbers that each column counts up by itself, to another end, may be those of two kinds: user 1 and film 1.
 COUNTED, OTHER_END, FEWEST_COUNTED = 0.9, 1.1, 5
-ONE_NODE = "a number in both columns is one node (--sides if the columns are two kinds)"
+ID_SPACE = re.compile(r":(?:START|END)_ID\((.+)\)", re.IGNORECASE)  # of Neo4j
+ONE_NODE = "an id in both columns is one node (--sides if the columns are two kinds)"
 
 
 def edges_of(table: Table, how: ReadOptions) -> Edges:
@@ -220,7 +222,8 @@ def _with_sides(edges: Edges, columns: tuple[str, str], how: ReadOptions) -> Edg
     here[0, edges.rows] = here[1, edges.cols] = True
     both = here[0] & here[1]
     if how.sides is None and both.any():
-        return replace(edges, notes=(*edges.notes, ONE_NODE)) if _counted_apart(edges, how) else edges
+        doubtful = _counted_apart(edges, how) or _spaces_differ(columns)
+        return replace(edges, notes=(*edges.notes, ONE_NODE)) if doubtful else edges
     if how.sides is None and _by_chance(edges, here):
         return edges
     titles = columns if all(columns) and columns[0] != columns[1] else ("source", "target")
@@ -249,6 +252,12 @@ def _counted_apart(edges: Edges, how: ReadOptions) -> bool:
     counted = all(part.size >= max(COUNTED * (part[-1] - part[0] + 1), FEWEST_COUNTED) for part in found)
     short, long = sorted(part[-1] for part in found)
     return bool(counted and found[0][0] == found[1][0] and long >= OTHER_END * short)
+
+
+def _spaces_differ(columns: tuple[str, str]) -> bool:
+    """Whether the header says that the ids of the columns are of two spaces, as Neo4j's can."""
+    first, second = (ID_SPACE.fullmatch(name or "") for name in columns)
+    return first is not None and second is not None and first[1] != second[1]
 
 
 def _kept_apart(edges: Edges, here: npt.NDArray[np.bool_], both: npt.NDArray[np.bool_]) -> Edges:

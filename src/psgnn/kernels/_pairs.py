@@ -284,15 +284,15 @@ def pushed_pagerank(
 
 
 @njit(cache=True, nogil=True)
-def _skip(degree: int, most: int) -> int:
-    """Every n-th of many neighbours stands for the others: some ``most / 8`` of no fewer than `most`."""
-    return 1 if degree < most else 1 + 8 * degree // most
+def _skip(degree: int, most: int, part: int) -> int:
+    """Every n-th of many neighbours stands for the others: some ``most / part`` of no fewer than `most`."""
+    return 1 if degree < most else 1 + part * degree // most
 
 
 @njit(cache=True, nogil=True)
 def _two_steps(starts: Ids, ends: Ids, indices: Neighbours, v: int, most: int, enough: int) -> int:
     """How many ways of two steps lead from a node, or some number above `enough`; from a sample of many neighbours."""
-    ways, skip = 0, _skip(ends[v] - starts[v], most)
+    ways, skip = 0, _skip(ends[v] - starts[v], most, 64)
     for j in range(starts[v], ends[v], skip):
         ways += skip * (ends[indices[j]] - starts[indices[j]])
         if ways > enough:
@@ -381,7 +381,7 @@ def _local_walks(
         few, many = (u, v) if degree_u <= degree_v else (v, u)
         if _has(starts, ends, indices, few, many):
             out[i, 0] = 1.0
-        skip = _skip(min(degree_u, degree_v), most)
+        skip = _skip(min(degree_u, degree_v), most, 8)
         for j in range(starts[few], ends[few], skip):
             w = indices[j]
             if (near[w] == mark) if many == marked else _has(starts, ends, indices, many, w):
