@@ -39,6 +39,7 @@ from psgnn.positions._statistics import pair_statistics, statistic_names
 from psgnn.positions._view import View
 from psgnn.scoring._network import (
     RIDGE,
+    RIDGE_OF_KINDS,
     WEIGHTS,
     Seat,
     feature_definition,
@@ -230,6 +231,28 @@ def test_a_correction_is_a_newton_step() -> None:
     scaled = torch.cat([columns[:, :2], (columns[:, 2:] - columns[:, 2:].mean(dim=0)) / scale], dim=1)
     step = newton_step(columns.numpy(), labels.numpy())
     np.testing.assert_allclose(columns.numpy() @ step, scaled @ newton, rtol=1e-4, atol=1e-6)
+
+
+def test_a_fresh_correction_also_puts_links_above_their_rivals() -> None:
+    """It ends where the loss of links against others and against rivals, half as heavy, is least."""
+    rng = np.random.default_rng(0)
+    columns = np.concatenate([np.ones((300, 1)), rng.normal(size=(300, 4))], axis=1)
+    labels = (rng.random(300) < 1 / (1 + np.exp(-columns[:, 1] - columns[:, 2]))).astype(float)
+    gaps = columns[rng.integers(0, 300, 80)] - columns[rng.integers(0, 300, 80)]
+    gaps[:, 3] += 1  # what rivals alone say
+    found = newton_step(columns, labels, gaps, fresh=12)
+    alone = newton_step(columns, labels, fresh=12)
+    assert found[3] > alone[3] + 0.05
+    step = torch.tensor(found + np.array([0, 1, 0, 0, 0]), requires_grad=True)
+    x, y, apart = (torch.from_numpy(part) for part in (columns, labels, gaps))
+    share = torch.where(y > 0, 150 / y.sum(), 150 / (1 - y).sum())
+    loss = torch.nn.functional.binary_cross_entropy_with_logits(x @ step, y, weight=share, reduction="sum")
+    loss = loss + 150 * torch.nn.functional.softplus(-apart @ step).mean()
+    scale = torch.from_numpy(columns[:, 1:].std(axis=0, ddof=1) + 1e-6)
+    loss = loss + RIDGE_OF_KINDS / 2 * (step[1:] * scale).square().sum()
+    loss.backward()  # type: ignore[no-untyped-call]
+    assert step.grad is not None
+    np.testing.assert_allclose(step.grad.numpy(), 0, atol=1e-3)
 
 
 def test_a_network_that_knows_nothing_is_corrected(graph_of_lessons: Positions) -> None:
