@@ -309,3 +309,13 @@ def test_a_part_of_a_step_has_links_beside_their_rivals(kind: str) -> None:
         some, firsts = labels[part], pairs[0, part]
         met = np.isin(firsts[some == RIVAL], firsts[some == 1])
         assert met.mean() > 0.5
+
+
+def test_anchors_of_a_directed_graph_are_learned_from_links_and_other_pairs_alone() -> None:
+    """Rivals have a label of their own, which a picker that learns first does not know."""
+    task = LinkPrediction(GRAPHS["directed"], seed=0)
+    model = build_model("psgnn", task, seed=0, picker="boosted", anchors=4)
+    assert model.config.rivals
+    run = fit(model, task, epochs=3, seed=0)
+    assert run.anchors is not None
+    assert len(set(run.anchors[0])) == 4

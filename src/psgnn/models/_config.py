@@ -118,9 +118,7 @@ class ModelConfig(BaseModel):
     step_nodes: int = Field(2048, ge=0)  # of many graphs that a step of pair classification sees; 0: all
     passes: int = Field(2, ge=0)  # over the training pairs at least, however small the batch
     negatives: int = Field(1, ge=1)
-    rivals: bool = (
-        False  # whether each link of a step is also compared with an unlinked pair of its first node
-    )
+    rivals: bool = False  # each link of a step is also compared with an unlinked pair of its first node
     embed_every: int = Field(
         1, ge=1
     )  # of the pairs of a step, every n-th is one that embeddings learn from too

@@ -271,8 +271,8 @@ def _encoder(config: ModelConfig) -> Encoder:
     if config.encoder == "states":
         return StateEncoder(config.nodes, config.states, **_state_options(config))
     if config.encoder == "channels":
-        kind = DirectedEncoder if "directed" in config.kinds else ChannelEncoder
-        return kind(
+        encoder = DirectedEncoder if "directed" in config.kinds else ChannelEncoder
+        return encoder(
             _parts(config), config.hidden, dropout=config.dropout, in_channels=_feature_channels(config)
         )
     if config.picker == "none":

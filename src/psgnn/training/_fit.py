@@ -25,6 +25,7 @@ from psgnn.models._interfaces import Seen
 from psgnn.models._models import PositionModel
 from psgnn.models._team import Team, joined
 from psgnn.models._view import TensorView
+from psgnn.positions._context import RIVAL
 from psgnn.positions._view import features_of
 from psgnn.tasks import LabelledPairs, Task
 from psgnn.tasks._metrics import METRICS, auc_standard_error, evaluate
@@ -225,9 +226,10 @@ class _Trainer:
         """Every training pair once, in the graph that hides it if need be, for anchors that are learned beforehand."""
         streams = (np.random.default_rng([self.seed, step, 1]) for step in range(self.batches.rounds))
         found = (self.batches.pairs(step, rng, None) for step, rng in enumerate(streams))
+        asked = ((view, pairs[:, labels != RIVAL], labels[labels != RIVAL]) for view, pairs, labels in found)
         return [
             (view, LabelledPairs(pairs, labels, view.union.graph_of[pairs[0]]))
-            for view, pairs, labels in found
+            for view, pairs, labels in asked
         ]
 
     def run(self, state: State, folder: Path | None, progress: bool) -> None:
