@@ -182,7 +182,7 @@ def test_sampled_weighted_walks_are_near_to_all_of_them(name: str) -> None:
     us, vs = some_pairs(adjacency)
     order = np.argsort(us, kind="stable")
     found = [np.empty((us.size, 6)) for _ in range(2)]
-    for most, out in zip((10**9, 800), found, strict=True):
+    for most, out in zip((10**9, 1600), found, strict=True):
         _ways.weighted_ways(*arcs, *arcs, *arcs, degrees, degrees, us[order], vs[order], most, out)
     exact, some = (out.sum(axis=0) for out in found)
     assert np.all(np.abs(some - exact) <= 0.5 * exact + 1)

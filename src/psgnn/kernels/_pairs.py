@@ -314,8 +314,8 @@ def _ends(starts: Ids, ends: Ids, indices: Neighbours, u: int, v: int, most: int
 
 @njit(cache=True, nogil=True)
 def _stride(degree: int, ways: int, most: int) -> int:
-    """Every n-th neighbour of the cheaper end stands for the others; of a few hubs, each is looked at, but less."""
-    stride = 1 + ways // most
+    """Every n-th neighbour of the cheaper end stands for the others: of a hub fewer, and of a few hubs each one."""
+    stride = 1 + (8 if degree > most else 1) * ways // most
     return stride if stride <= degree else 1 + 8 * degree // most
 
 
@@ -373,7 +373,12 @@ def _local_walks(
         out[i] = 0.0
         u, v, ways = _ends(starts, ends, indices, us[i], vs[i], most)
         degree_u, degree_v = ends[u] - starts[u], ends[v] - starts[v]
-        if v != marked and (degree_v <= most or _is_shared(us, vs, i, v, degree_v // (4 * most))):
+        kept = u == marked and degree_u > most  # the next pairs may have that hub too
+        if (
+            v != marked
+            and not kept
+            and (degree_v <= most or _is_shared(us, vs, i, v, degree_v // (4 * most)))
+        ):
             marked, mark = v, first + i
             for j in range(starts[v], ends[v]):
                 near[indices[j]] = mark

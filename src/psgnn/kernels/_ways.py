@@ -37,7 +37,7 @@ def weighted_ways(
     The first step follows the first arcs, the second the next; a row of the last arcs lists the nodes ``b`` that lead
     to it. Columns: walks of two steps ``u -> a -> v``, and these over ``inner[a]``; walks of three steps over
     ``sqrt(outer[b])``, over ``sqrt(inner[a])``, over both roots, over both numbers. Of more than `most` walks of two
-    steps from a node, some ``most / 8`` stand for all. A node of more than `most` last arcs is looked for from some
+    steps from a node, some ``most / 16`` stand for all. A node of more than `most` last arcs is looked for from some
     ``most / 64`` of the nodes that are reached in two steps.
     """
     num_nodes = indptr.size - 1
@@ -54,7 +54,7 @@ def weighted_ways(
             for j in range(indptr[u], indptr[u + 1]):
                 a = indices[j]
                 ways += next_indptr[a + 1] - next_indptr[a]
-            stride, ahead = 1 if ways <= most else 1 + 8 * ways // most, 0
+            stride, ahead = 1 if ways <= most else 1 + 16 * ways // most, 0
             for j in range(indptr[u], indptr[u + 1]):
                 a = indices[j]
                 step = weights[j] * stride
