@@ -459,6 +459,31 @@ def test_pretraining_is_deterministic_and_resumes(tmp_path: Path, monkeypatch: p
         small(tmp_path / "broken")
 
 
+def test_what_pretraining_leaves_when_it_is_killed_after_its_weights_is_removed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class KilledError(Exception):
+        pass
+
+    def kill(*_: Any) -> None:
+        raise KilledError
+
+    with monkeypatch.context() as patch:
+        patch.setattr(pretraining, "CHECKPOINT_SECONDS", 0.0)
+        patch.setattr(pretraining._Pretraining, "_clear", kill)
+        with pytest.raises(KilledError):
+            small(tmp_path)
+    assert len(list(tmp_path.iterdir())) > 1
+    (tmp_path / "lessons" / "mine.txt").write_text("of a user")
+    with pytest.raises(InputError, match="has the weights best-link"):
+        small(tmp_path, seed=1)  # what is there is of other settings
+    assert (tmp_path / "state.safetensors").exists()
+    with pytest.raises(InputError, match="has the weights best-link"):
+        small(tmp_path)
+    left = [str(path.relative_to(tmp_path)) for path in sorted(tmp_path.rglob("*"))]
+    assert left == ["best-link.safetensors", "lessons", "lessons/mine.txt"]
+
+
 @pytest.mark.parametrize("where", ["check", "optimizer"])
 @pytest.mark.parametrize("call", [2, 3])
 def test_wherever_pretraining_is_interrupted_it_goes_on_to_the_same_weights(

@@ -28,7 +28,7 @@ from psgnn.tasks._metrics import roc_auc
 from psgnn.training._checkpoints import State, open_run, save_state
 from psgnn.training._fit import CHECKPOINT_SECONDS
 from psgnn.training._folder import STATE, alone_in
-from psgnn.training._runs import versions, write_tensors
+from psgnn.training._runs import read_tensors, versions, write_tensors
 from psgnn.training._steps import one_cycle, one_thread
 from psgnn_lab.pretraining.corpus import CHECKED, make_corpus
 from psgnn_lab.pretraining.store import LessonStore
@@ -113,11 +113,12 @@ class _Pretraining:
 
     def run(self, folder: Path, show_progress: bool, *, resumable: bool) -> Path:
         """Train until the last step and write the weights."""
-        if (folder / f"{self.name}{SUFFIX}").exists():
-            raise InputError(f"{folder} has the weights {self.name}; choose another --out or remove them")
-        state = open_run(folder, self.identity, self.model, self.optimizer, otherwise="choose another --out")
         about = {key: self.identity[key] for key in ("seed", "graphs", "large", "features")}
         store = LessonStore(folder if resumable else None, {"task": self.model.config.task, **about})
+        if (folder / f"{self.name}{SUFFIX}").exists():
+            self._clear(folder, store)  # a run that was killed just before its end
+            raise InputError(f"{folder} has the weights {self.name}; choose another --out or remove them")
+        state = open_run(folder, self.identity, self.model, self.optimizer, otherwise="choose another --out")
         self._prepare(store, show_progress)
         if state.epoch == 0:
             self._calibrate()
@@ -141,8 +142,16 @@ class _Pretraining:
                     self._save(folder, state)
                 raise
         path = self._write(folder, state)
-        store.clear()
+        self._clear(folder, store)
         return path
+
+    def _clear(self, folder: Path, store: LessonStore) -> None:
+        """Remove what a run of these settings no longer needs once its weights are there."""
+        if (folder / STATE).exists():
+            if read_tensors(folder / STATE)[1].get("identity") != self.identity:
+                return
+            (folder / STATE).unlink()
+        store.clear()
 
     def _save(self, folder: Path, state: State) -> None:
         save_state(folder, state, self.identity, self.model, self.optimizer)
@@ -222,7 +231,6 @@ class _Pretraining:
             check=state.history[-1],
             machine=machine(),
         )
-        (folder / STATE).unlink(missing_ok=True)
         return path
 
 
