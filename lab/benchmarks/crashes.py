@@ -17,7 +17,8 @@ def markdown(rows: list[dict[str, Any]]) -> str:
     ]
     lines.append("| :--- | ---: | ---: | ---: |")
     lines += [
-        f"| `psgnn {row['command'].replace(', again', ' --force')}` | {row['operations']} | {row['kills']} | "
+        f"| `{'psgnn-lab' if row['command'] == 'pretrain' else 'psgnn'} "
+        f"{row['command'].replace(', again', ' --force')}` | {row['operations']} | {row['kills']} | "
         f"{len(row['failures'])} |"
         for row in rows
     ]
