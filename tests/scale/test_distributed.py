@@ -37,6 +37,7 @@ SETTINGS = (
     "dropout=0.0",
     "--option",
     "eval_every=10",
+    "--no-refit",
 )
 
 

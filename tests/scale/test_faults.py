@@ -15,7 +15,7 @@ import pytest
 
 import psgnn
 
-COMMAND = ("train", "g.parquet", "--epochs", "60", "--out", "run")
+COMMAND = ("train", "g.parquet", "--epochs", "60", "--no-refit", "--out", "run")
 # What a process does at a moment: it kills itself, as if the power failed.
 KILLED = """
 import os, signal, sys

@@ -51,7 +51,7 @@ def test_a_cap_beyond_all_memory_is_none() -> None:
 
 @pytest.mark.parametrize("text", ["", "much", "-1G", "0", "4X", "G"])
 def test_what_is_no_size(text: str) -> None:
-    with pytest.raises(InputError, match="no amount of memory"):
+    with pytest.raises(InputError, match="not an amount of memory"):
         parse_size(text)
 
 
@@ -171,7 +171,7 @@ def test_a_cap_below_psgnn_itself(run: Command) -> None:
     assert "a memory cap of 100 MiB is too low; psgnn alone reserves about 1.0 GiB" in err
     code, _, err = run("predict", "communities", "--top", "3", "--memory", "lots")
     assert code == 2
-    assert "no amount of memory" in err
+    assert "not an amount of memory" in err
 
 
 @pytest.mark.parametrize("suffix", ["npz", "csv", "parquet"])
