@@ -432,6 +432,7 @@ def test_a_node_has_a_page_at_an_address(show: Open, page_file: Path, summary: d
     drawn = summary["runs"][0]["drawn"][0]
     assert not page.is_visible("#node")
     point_at(page, 20)
+    page.wait_for_selector("#tooltip", state="visible")  # a click before it is on no node
     page.mouse.down()
     page.mouse.up()
     wait_until(page, "() => location.hash === '#node=node%2020'")
